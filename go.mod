@@ -1,0 +1,3 @@
+module iris-gateway
+
+go 1.26

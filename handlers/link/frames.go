@@ -1,0 +1,129 @@
+package link
+
+import (
+	"encoding/json"
+
+	"iris-gateway/iris"
+)
+
+// Protocol is the version of the host link spoken here.
+const Protocol = 1
+
+// MaxTextFrame is the largest JSON frame, in bytes, from the first frame on.
+const MaxTextFrame = 1 << 20
+
+// Types of the frames.
+const (
+	TypeHello    = "hello"
+	TypeHelloAck = "hello.ack"
+	TypeEvent    = "event"
+	TypeAcked    = "acked"
+	TypeInbound  = "inbound"
+	TypeReceived = "received"
+	TypeError    = "error"
+)
+
+// Frames from the host.
+type (
+	// Hello is the first frame of a host.
+	Hello struct {
+		Protocol int       `json:"protocol"`
+		Epoch    string    `json:"epoch"`    // made with the host's spool
+		Process  string    `json:"process"`  // changes with each start of hermes
+		LastSeq  int64     `json:"last_seq"` // newest event of the epoch
+		Received int64     `json:"received"` // the host has all inbound up to this cursor
+		Agent    Agent     `json:"agent"`
+		Plugin   string    `json:"plugin"`
+		Commands []Command `json:"commands"`
+		Turns    []Turn    `json:"turns"` // what runs now
+	}
+
+	// Agent describes the agent behind the plugin.
+	Agent struct {
+		Name      string `json:"name"`
+		Version   string `json:"version"`
+		Model     string `json:"model"`
+		Streaming bool   `json:"streaming"`
+	}
+
+	// Command is a slash command of the catalogue.
+	Command struct {
+		Name        string   `json:"name"`
+		Description string   `json:"description"`
+		ArgsHint    string   `json:"args_hint"`
+		Category    string   `json:"category"`
+		Aliases     []string `json:"aliases"`
+	}
+
+	// Turn is a turn that runs while the host says hello.
+	Turn struct {
+		Turn      string        `json:"turn"`
+		ChatID    string        `json:"chat_id"`
+		ThreadID  string        `json:"thread_id"`
+		StartedAt int64         `json:"started_at"` // ms
+		Source    string        `json:"source"`
+		Messages  []TurnMessage `json:"messages"` // those whose end is still to come
+		Tools     []TurnTool    `json:"tools"`
+		Prompts   []string      `json:"prompts"`
+		Reasoning string        `json:"reasoning"`
+	}
+
+	// TurnMessage is an unfinished message of a running turn.
+	TurnMessage struct {
+		MessageID string `json:"message_id"`
+		Text      string `json:"text"`
+		Began     int64  `json:"began"` // ms
+	}
+
+	// TurnTool is an open tool of a running turn.
+	TurnTool struct {
+		Call  string         `json:"call"`
+		Index int            `json:"index"`
+		Name  string         `json:"name"`
+		Args  map[string]any `json:"args"`
+	}
+
+	// Event is something that hermes did.
+	Event struct {
+		Seq      int64           `json:"seq"` // 0 for a live event
+		At       int64           `json:"at"`  // ms
+		Kind     string          `json:"kind"`
+		ChatID   string          `json:"chat_id"`
+		ThreadID string          `json:"thread_id"`
+		Turn     string          `json:"turn"`
+		Body     json.RawMessage `json:"body"`
+	}
+
+	// Received says that all inbound up to Cursor is safe on the host.
+	Received struct {
+		Cursor int64 `json:"cursor"`
+	}
+)
+
+// Lane returns the lane of the turn.
+func (t Turn) Lane() iris.Lane { return iris.Lane{ChatID: t.ChatID, ThreadID: t.ThreadID} }
+
+// Lane returns the lane that the event belongs to.
+func (e Event) Lane() iris.Lane { return iris.Lane{ChatID: e.ChatID, ThreadID: e.ThreadID} }
+
+// Frames from the gateway.
+type (
+	// HelloAck accepts a host.
+	HelloAck struct {
+		GatewayID     string `json:"gateway_id"`
+		Acked         int64  `json:"acked"`    // last event of the host's epoch that is in the log
+		Received      int64  `json:"received"` // inbound above this follows
+		MediaMaxBytes int64  `json:"media_max_bytes"`
+	}
+
+	// Acked says that all events up to Seq are in the log or void.
+	Acked struct {
+		Seq int64 `json:"seq"`
+	}
+
+	// Error says why the connection ends.
+	Error struct {
+		Code    iris.Code `json:"code"`
+		Message string    `json:"message"`
+	}
+)

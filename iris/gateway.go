@@ -1,0 +1,73 @@
+package iris
+
+import "time"
+
+// Gateway is one owner's Iris: a host, its devices, and their log.
+type Gateway struct {
+	ID          string
+	Name        string
+	DefaultChat string
+	HostToken   string // SHA-256 of the host's token
+	Host        Host
+	Created     time.Time
+}
+
+// Host is what the gateway last heard of the machine that runs hermes.
+type Host struct {
+	Link     Link
+	Version  string // of the agent, "" before its first hello
+	Model    string
+	Commands []byte // JSON array: the command catalogue of the last hello
+	Seen     time.Time
+}
+
+// Link names one connection of a device or host. The newest link of each wins.
+// The zero Link means "not connected".
+type Link struct {
+	ID       string    // random, made for each connection
+	Instance string    // writer id of the gateway instance that holds the socket
+	At       time.Time // when it was attached
+}
+
+// LinkLifetime bounds how long a link can be alive: the gateway closes each
+// socket before it is that old, so an older link is dead without a heartbeat.
+const LinkLifetime = time.Hour
+
+// Alive reports whether a connection may exist behind the link at time now.
+func (l Link) Alive(now time.Time) bool {
+	return l.ID != "" && now.Sub(l.At) < LinkLifetime
+}
+
+// Device is a paired phone or browser.
+type Device struct {
+	ID         string
+	Name       string
+	Token      string // SHA-256 of its token
+	Cursor     int64  // everything up to here was received
+	LastPushed int64  // highest cursor that reached the device by push
+	Link       Link
+	FCMToken   string
+	NtfyTopic  string
+	Seen       time.Time
+	Created    time.Time
+}
+
+// TokenKind says who may use a token.
+type TokenKind string
+
+// The kinds of token.
+const (
+	TokenHost   TokenKind = "host"
+	TokenDevice TokenKind = "device"
+)
+
+// Token is what is kept of a bearer token: its hash, never the token.
+type Token struct {
+	Hash    string // lower-case hex SHA-256
+	Kind    TokenKind
+	Gateway string
+	Device  string    // device id it is bound to; "" until a device used it
+	Name    string    // name given when the pairing was made
+	Expires time.Time // end of an unused pairing; zero for a bound or host token
+	Created time.Time
+}

@@ -1,0 +1,41 @@
+package iris
+
+import "time"
+
+// Role says who a message is from.
+type Role string
+
+// The roles of the wire protocol.
+const (
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+	RoleSystem    Role = "system"
+	RoleCron      Role = "cron"
+)
+
+// Message is a row of the history.
+type Message struct {
+	ID         string
+	Lane       Lane
+	Role       Role
+	Commentary bool // a beat between tools, not an answer
+	Text       string
+	Reasoning  string
+	ReplyTo    string
+	Model      string
+	Tokens     int
+	Runtime    *Runtime
+	At         time.Time // when it began; history is sorted by it
+	Cursor     int64     // entry that holds it; filled in by the commit
+	Deleted    bool      // a tombstone: the text is gone, the id is still taken
+}
+
+// Runtime is the footer of an answer (wire protocol, "message"). Absent values
+// are zero.
+type Runtime struct {
+	Model      string  `json:"model,omitempty"`
+	ContextPct int     `json:"context_pct,omitempty"` // 0–100
+	Cwd        string  `json:"cwd,omitempty"`
+	Latency    float64 `json:"latency,omitempty"` // seconds
+	Cost       float64 `json:"cost,omitempty"`    // USD
+}
