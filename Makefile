@@ -1,0 +1,44 @@
+# What a person and CI do here. The Makefile only names the steps: finding the
+# Firestore emulator, Java, gcc, Python and hermes-agent is in testenv/, in Go.
+#
+#   make test     everything: lint, the plugin's unit tests, all Go tests with the
+#                 race detector, end to end with a real hermes
+#   make lint     gofmt, go vet, staticcheck
+#   make bench    benchmarks
+#   make build    the binaries, into bin/
+
+# A binary instead of `go run`, which does not pass signals on.
+TESTENV := .cache/bin/testenv
+
+.PHONY: test lint bench build testenv all-tests plugin-test go-test
+
+# What is missing on this machine is said before anything is built.
+test: testenv
+	$(TESTENV) -race -hermes -- $(MAKE) --no-print-directory all-tests
+
+# One after the other: they would only take the cores from each other.
+all-tests:
+	$(MAKE) --no-print-directory lint
+	$(MAKE) --no-print-directory plugin-test
+	$(MAKE) --no-print-directory go-test
+
+# -count=1: the end-to-end tests build other packages, which the test cache does not see.
+go-test:
+	go test -race -count=1 -timeout=30m ./...
+
+plugin-test:
+	"$$IRIS_HERMES_PYTHON" -m unittest discover -s plugin/tests
+
+lint:
+	@out=$$(gofmt -l .); test -z "$$out" || { echo "not gofmt'ed: $$out"; exit 1; }
+	go vet ./...
+	go tool staticcheck ./...
+
+bench: testenv
+	$(TESTENV) -- go test -run='^$$' -bench=. -benchmem ./...
+
+build:
+	go build -trimpath -o bin/ ./cmd/...
+
+testenv:
+	@go build -o $(TESTENV) ./testenv/cmd/testenv

@@ -1,0 +1,120 @@
+// Command testenv runs a command with the things tests need: it finds or starts a
+// Firestore emulator, with -hermes a Python with hermes-agent, tells the command
+// about them by FIRESTORE_EMULATOR_HOST and IRIS_HERMES_PYTHON, passes its exit
+// code on, and always ends the emulator that it started.
+//
+//	testenv [-race] [-hermes] [-firestore=false] -- go test -race ./...
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"iris-gateway/testenv"
+	"iris-gateway/testenv/proc"
+)
+
+func main() {
+	// Each signal is passed on to the command; the second one of a hurried person too.
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	code, err := run(signals)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "testenv:", err)
+	}
+	os.Exit(code)
+}
+
+func run(signals <-chan os.Signal) (int, error) {
+	race := flag.Bool("race", false, "check that go test -race can work here")
+	hermes := flag.Bool("hermes", false, "provide a Python with hermes-agent")
+	firestore := flag.Bool("firestore", true, "provide a Firestore emulator")
+	flag.Parse()
+	if flag.NArg() == 0 {
+		return 2, errors.New("no command given: testenv [-race] [-hermes] -- COMMAND ARG…")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	type ready struct {
+		stop func()
+		err  error
+	}
+	prepared := make(chan ready, 1)
+	go func() {
+		stop, err := prepare(ctx, *race, *hermes, *firestore)
+		prepared <- ready{stop, err}
+	}()
+	var r ready
+	select {
+	case r = <-prepared:
+	case sig := <-signals:
+		cancel()
+		if r = <-prepared; r.stop != nil {
+			r.stop()
+		}
+		return 1, fmt.Errorf("%s", sig)
+	}
+	if r.err != nil {
+		return 1, r.err
+	}
+	defer r.stop()
+	return command(flag.Args(), signals)
+}
+
+// prepare provides what was asked for and puts it into the environment.
+func prepare(ctx context.Context, race, hermes, firestore bool) (func(), error) {
+	if race {
+		if err := testenv.CheckRace(); err != nil {
+			return nil, err
+		}
+	}
+	if hermes {
+		python, err := testenv.FindHermes(ctx)
+		if err != nil {
+			return nil, err
+		}
+		os.Setenv(testenv.EnvHermes, python)
+	}
+	if !firestore {
+		return func() {}, nil
+	}
+	host, stop, err := testenv.StartFirestore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	os.Setenv(testenv.EnvFirestore, host)
+	return stop, nil
+}
+
+// command runs the command in its own process group, so that a signal to testenv
+// reaches all of it (the go command does not pass SIGTERM on to the tests it runs).
+func command(args []string, signals <-chan os.Signal) (int, error) {
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	p, err := proc.Start(cmd)
+	if err != nil {
+		return 127, err
+	}
+	for {
+		select {
+		case <-p.Done():
+			p.SignalGroup(syscall.SIGKILL) // whatever it left behind
+			if code := p.ExitCode(); code >= 0 {
+				return code, nil
+			}
+			return 1, p.Err()
+		case sig := <-signals:
+			p.SignalGroup(sig.(syscall.Signal))
+			if !p.Wait(10 * time.Second) {
+				p.Kill()
+			}
+		}
+	}
+}
