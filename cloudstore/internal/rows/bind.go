@@ -1,0 +1,65 @@
+package rows
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"iris-gateway/iris"
+)
+
+// DefaultName is the name of the channel that every gateway starts with.
+const DefaultName = "Default"
+
+// Binding is what is to be written when a device uses a token.
+type Binding struct {
+	Done     bool // everything is as it should be, nothing is to be written
+	Token    iris.Token
+	Device   iris.Device
+	OldToken string // hash of the token that goes, "" for none
+}
+
+// Bind decides what becomes of token t and of device d, whose row is old (nil:
+// none), when d says hello with t.
+func Bind(t iris.Token, d iris.Device, old *iris.Device) (Binding, error) {
+	if t.Kind != iris.TokenDevice {
+		return Binding{}, iris.Errorf(iris.CodeAuth, "this token is not a device's")
+	}
+	if t.Device != "" && t.Device != d.ID {
+		return Binding{}, iris.Errorf(iris.CodeAuth, "this token belongs to another device")
+	}
+	b := Binding{Token: Token(t)}
+	b.Token.Device = d.ID
+	b.Token.Expires = time.Time{}
+	if old == nil {
+		b.Device = Device(d)
+		b.Device.Token = t.Hash
+		return b, nil
+	}
+	b.Done = old.Token == t.Hash && t.Device == d.ID && t.Expires.IsZero()
+	b.Device = *old
+	b.Device.Token = t.Hash
+	b.Device.Name = cmp.Or(d.Name, old.Name)
+	if !d.Seen.IsZero() {
+		b.Device.Seen = Time(d.Seen)
+	}
+	if old.Token != t.Hash {
+		b.OldToken = old.Token
+	}
+	return b, nil
+}
+
+// CompareGateways sorts gateways, oldest first.
+func CompareGateways(a, b iris.Gateway) int {
+	return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID))
+}
+
+// CompareDevices sorts devices, oldest first.
+func CompareDevices(a, b iris.Device) int {
+	return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID))
+}
+
+// CompareChannels sorts channels by chat, then thread.
+func CompareChannels(a, b iris.Channel) int {
+	return cmp.Or(strings.Compare(a.Lane.ChatID, b.Lane.ChatID), strings.Compare(a.Lane.ThreadID, b.Lane.ThreadID))
+}

@@ -1,0 +1,156 @@
+package rows
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"iris-gateway/iris"
+)
+
+// What a store takes at most. The hub keeps to tighter limits (log.md,
+// "Commit"); these are where Firestore itself says no, less a margin for what
+// the encoding adds. Checked here because the answer of Firestore would
+// mislead: a commit above 4 MiB is answered by the emulator with
+// ResourceExhausted, which the client repeats until the deadline, and text
+// that is no UTF-8 with Internal. Both read as "no answer, repeat", for ever.
+const (
+	MaxDocument  = 1_000_000
+	MaxCommit    = 3_900_000
+	MaxWrites    = 500
+	MaxCursor    = 999_999_999_999 // what 12 digits hold
+	itemOverhead = 32              // tags, lengths and field names around each value
+)
+
+// Commit returns a deep copy of c, as it is to be written: its messages carry
+// the cursor of its entry. The error wraps [iris.ErrRejected] and says what
+// could never be written.
+func Commit(c iris.Commit) (iris.Commit, error) {
+	if c.Entry.Cursor < 1 || c.Entry.Cursor > MaxCursor {
+		return c, rejected("cursor %d is not in 1 … %d", c.Entry.Cursor, MaxCursor)
+	}
+	if n := 2 + len(c.Drop) + len(c.Changes); n > MaxWrites {
+		return c, rejected("%d writes, at most %d", n, MaxWrites)
+	}
+	out := iris.Commit{Entry: Entry(c.Entry), Guard: c.Guard, Drop: list(c.Drop)}
+	total, err := checked(entryDocument, "entry", out.Entry)
+	if err != nil {
+		return c, err
+	}
+	for _, ch := range c.Changes {
+		ch, size, err := change(ch, c.Entry.Cursor)
+		if err != nil {
+			return c, err
+		}
+		total += size
+		out.Changes = append(out.Changes, ch)
+	}
+	if total > MaxCommit {
+		return c, rejected("commit of %d bytes, at most %d", total, MaxCommit)
+	}
+	return out, nil
+}
+
+func change(ch iris.Change, cursor int64) (iris.Change, int, error) {
+	var size int
+	var err error
+	switch c := ch.(type) {
+	case iris.CreateMessage:
+		c.Message = Message(c.Message)
+		c.Message.Cursor = cursor
+		size, err = checked(messageDocument, "message", c.Message)
+		return c, size, err
+	case iris.PutMessage:
+		c.Message = Message(c.Message)
+		c.Message.Cursor = cursor
+		size, err = checked(messageDocument, "message", c.Message)
+		return c, size, err
+	case iris.PutChannel:
+		size, err = checked(channelDocument, "channel", c.Channel)
+		return c, size, err
+	case iris.SetBusy:
+		size, err = checked(texts, "lane", []string{c.Lane.ChatID, c.Lane.ThreadID, c.Turn})
+		return c, size, err
+	case iris.SetDeviceLink:
+		c.Link, c.Seen = Link(c.Link), Time(c.Seen)
+		size, err = checked(texts, "device", append(linkStrings(c.Link), c.Device, c.Name))
+		return c, size, err
+	case iris.SetHost:
+		c.Host = Host(c.Host)
+		size, err = checked(hostDocument, "host", c.Host)
+		return c, size, err
+	case iris.SetHostLink:
+		c.Link, c.Seen = Link(c.Link), Time(c.Seen)
+		size, err = checked(texts, "host link", linkStrings(c.Link))
+		return c, size, err
+	default:
+		return ch, 0, rejected("unknown change %T", ch)
+	}
+}
+
+// checked measures a document and refuses one that is too large or holds text
+// that is no UTF-8.
+func checked[T any](measure func(*meter, T), what string, v T) (int, error) {
+	m := &meter{size: itemOverhead}
+	measure(m, v)
+	if m.invalid {
+		return 0, rejected("%s holds text that is no UTF-8", what)
+	}
+	if m.size > MaxDocument {
+		return 0, rejected("%s of %d bytes, at most %d", what, m.size, MaxDocument)
+	}
+	return m.size, nil
+}
+
+type meter struct {
+	size    int
+	invalid bool
+}
+
+func (m *meter) text(ss ...string) {
+	for _, s := range ss {
+		m.size += len(s) + itemOverhead
+		m.invalid = m.invalid || !utf8.ValidString(s)
+	}
+}
+
+func entryDocument(m *meter, e iris.Entry) {
+	m.size += 10 * itemOverhead // the numbers and times
+	m.text(e.Writer, e.Host.Epoch)
+	m.text(e.Frames...)
+	m.text(e.Inbound...)
+	m.text(e.Messages...)
+	for _, c := range e.Control {
+		m.text(string(c.Kind), c.Device)
+		m.text(linkStrings(c.Link)...)
+	}
+	for _, l := range e.Lanes {
+		m.text(l.ChatID, l.ThreadID)
+	}
+}
+
+func messageDocument(m *meter, msg iris.Message) {
+	m.size += 10 * itemOverhead
+	m.text(msg.ID, msg.Lane.ChatID, msg.Lane.ThreadID, string(msg.Role))
+	m.text(msg.Text, msg.Reasoning, msg.ReplyTo, msg.Model)
+	if msg.Runtime != nil {
+		m.text(msg.Runtime.Model, msg.Runtime.Cwd)
+	}
+}
+
+func channelDocument(m *meter, c iris.Channel) {
+	m.text(c.Lane.ChatID, c.Lane.ThreadID, c.Name, c.Kind, c.ReadMessageID, c.Busy)
+}
+
+func hostDocument(m *meter, h iris.Host) {
+	m.size += len(h.Commands) + 2*itemOverhead
+	m.text(h.Version, h.Model)
+	m.text(linkStrings(h.Link)...)
+}
+
+func texts(m *meter, ss []string) { m.text(ss...) }
+
+func linkStrings(l iris.Link) []string { return []string{l.ID, l.Instance} }
+
+func rejected(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", iris.ErrRejected, fmt.Sprintf(format, args...))
+}

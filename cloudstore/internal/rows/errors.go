@@ -1,0 +1,36 @@
+package rows
+
+import "iris-gateway/iris"
+
+// The errors that both stores give for rows that are missing or taken, worded
+// for the people who read them.
+
+// NoGateway says that there is no gateway g.
+func NoGateway(g string) *iris.Error {
+	return iris.Errorf(iris.CodeNotFound, "no gateway %q", g)
+}
+
+// GatewayExists says that gateway g cannot be made again.
+func GatewayExists(g string) *iris.Error {
+	return iris.Errorf(iris.CodeConflict, "gateway %q or its host token exists already", g)
+}
+
+// NoDevice says that there is no device d.
+func NoDevice(d string) *iris.Error {
+	return iris.Errorf(iris.CodeNotFound, "no device %q", d)
+}
+
+// NoMessage says that there is no message with this id.
+func NoMessage(id string) *iris.Error {
+	return iris.Errorf(iris.CodeNotFound, "no message %q", id)
+}
+
+// TokenUnknown says that a token is not, or no longer, known.
+func TokenUnknown() *iris.Error {
+	return iris.Errorf(iris.CodeAuth, "token unknown")
+}
+
+// TokenExists says that a token was made before.
+func TokenExists() *iris.Error {
+	return iris.Errorf(iris.CodeConflict, "token exists already")
+}

@@ -1,0 +1,87 @@
+// Package rows holds what both stores do to a value before it is kept: a deep
+// copy, times as Firestore keeps them, and the refusal of what Firestore would
+// never take. It is here, once, so that the memory store cannot be kinder than
+// production.
+package rows
+
+import (
+	"slices"
+	"time"
+
+	"iris-gateway/iris"
+)
+
+// Time returns t as Firestore keeps it: UTC, whole microseconds.
+func Time(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC().Truncate(time.Microsecond)
+}
+
+// Entry returns a deep copy of e. Empty lists become nil.
+func Entry(e iris.Entry) iris.Entry {
+	e.Frames = list(e.Frames)
+	e.Inbound = list(e.Inbound)
+	e.Control = list(e.Control)
+	for i := range e.Control {
+		e.Control[i].Link = Link(e.Control[i].Link)
+	}
+	e.Lanes = list(e.Lanes)
+	e.Messages = list(e.Messages)
+	e.At = Time(e.At)
+	return e
+}
+
+// Message returns a deep copy of m.
+func Message(m iris.Message) iris.Message {
+	if m.Runtime != nil {
+		r := *m.Runtime
+		m.Runtime = &r
+	}
+	m.At = Time(m.At)
+	return m
+}
+
+// Gateway returns a deep copy of g.
+func Gateway(g iris.Gateway) iris.Gateway {
+	g.Host = Host(g.Host)
+	g.Created = Time(g.Created)
+	return g
+}
+
+// Host returns a deep copy of h.
+func Host(h iris.Host) iris.Host {
+	h.Link = Link(h.Link)
+	h.Commands = list(h.Commands)
+	h.Seen = Time(h.Seen)
+	return h
+}
+
+// Device returns a copy of d.
+func Device(d iris.Device) iris.Device {
+	d.Link = Link(d.Link)
+	d.Seen = Time(d.Seen)
+	d.Created = Time(d.Created)
+	return d
+}
+
+// Token returns a copy of t.
+func Token(t iris.Token) iris.Token {
+	t.Expires = Time(t.Expires)
+	t.Created = Time(t.Created)
+	return t
+}
+
+// Link returns a copy of l.
+func Link(l iris.Link) iris.Link {
+	l.At = Time(l.At)
+	return l
+}
+
+func list[T any](s []T) []T {
+	if len(s) == 0 {
+		return nil
+	}
+	return slices.Clone(s)
+}

@@ -1,0 +1,87 @@
+package memstore
+
+import (
+	"fmt"
+
+	"iris-gateway/iris"
+)
+
+// apply does one change of a commit, or refuses it. The change was copied and
+// checked by rows.Commit.
+func apply(u *undo, gw *gateway, ch iris.Change) error {
+	switch c := ch.(type) {
+	case iris.CreateMessage:
+		if _, taken := gw.messages[c.Message.ID]; taken {
+			return refused("message %q exists", c.Message.ID)
+		}
+		set(u, gw.messages, c.Message.ID, c.Message)
+	case iris.PutMessage:
+		set(u, gw.messages, c.Message.ID, c.Message)
+	case iris.PutChannel:
+		set(u, gw.channels, c.Channel.Lane, c.Channel)
+	case iris.SetBusy:
+		return update(u, gw.channels, c.Lane, func(row *iris.Channel) { row.Busy = c.Turn })
+	case iris.SetDeviceLink:
+		return update(u, gw.devices, c.Device, func(row *iris.Device) {
+			row.Link, row.Seen = c.Link, c.Seen
+			if c.Name != "" {
+				row.Name = c.Name
+			}
+		})
+	case iris.SetHost:
+		return updateGateway(u, gw, func(row *iris.Gateway) { row.Host = c.Host })
+	case iris.SetHostLink:
+		return updateGateway(u, gw, func(row *iris.Gateway) { row.Host.Link, row.Host.Seen = c.Link, c.Seen })
+	default:
+		// rows.Commit lets no other kind through.
+		return fmt.Errorf("%w: unknown change %T", iris.ErrRejected, ch)
+	}
+	return nil
+}
+
+// undo takes the writes of a refused commit back, last first.
+type undo struct{ steps []func() }
+
+func (u *undo) add(step func()) { u.steps = append(u.steps, step) }
+
+func (u *undo) run() {
+	for i := len(u.steps) - 1; i >= 0; i-- {
+		u.steps[i]()
+	}
+}
+
+// set puts a row in place.
+func set[K comparable, V any](u *undo, table map[K]V, key K, row V) {
+	old, had := table[key]
+	u.add(func() {
+		if had {
+			table[key] = old
+		} else {
+			delete(table, key)
+		}
+	})
+	table[key] = row
+}
+
+// update changes a row, which must exist.
+func update[K comparable, V any](u *undo, table map[K]V, key K, edit func(*V)) error {
+	row, found := table[key]
+	if !found {
+		return refused("%T %v is gone", row, key)
+	}
+	edit(&row)
+	set(u, table, key, row)
+	return nil
+}
+
+// updateGateway changes the row of the gateway itself, which must exist.
+func updateGateway(u *undo, gw *gateway, edit func(*iris.Gateway)) error {
+	if gw.row == nil {
+		return refused("gateway is gone")
+	}
+	old, row := gw.row, *gw.row
+	u.add(func() { gw.row = old })
+	edit(&row)
+	gw.row = &row
+	return nil
+}

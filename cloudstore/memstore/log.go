@@ -1,0 +1,174 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"iris-gateway/cloudstore/internal/rows"
+	"iris-gateway/iris"
+)
+
+// relisten is after how many entries [Store.Follow] returns (log.md, "Tail").
+const relisten = 128
+
+// Head returns the newest entry of g's log, the zero Entry when it is empty.
+func (s *Store) Head(ctx context.Context, g string) (iris.Entry, error) {
+	if err := alive(ctx); err != nil {
+		return iris.Entry{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	gw := s.at(g)
+	if len(gw.entries) == 0 {
+		return iris.Entry{}, nil
+	}
+	return rows.Entry(*gw.entries[len(gw.entries)-1]), nil
+}
+
+// Entries returns the first limit entries after the cursor, ascending.
+func (s *Store) Entries(ctx context.Context, g string, after int64, limit int) ([]iris.Entry, error) {
+	if err := alive(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	gw := s.at(g)
+	from, found := gw.find(after)
+	if found {
+		from++
+	}
+	var out []iris.Entry
+	for _, e := range gw.entries[from:] {
+		if len(out) >= limit {
+			break
+		}
+		out = append(out, rows.Entry(*e))
+	}
+	return out, nil
+}
+
+// Entry returns the entry at the cursor and whether the log has it.
+func (s *Store) Entry(ctx context.Context, g string, cursor int64) (iris.Entry, bool, error) {
+	if err := alive(ctx); err != nil {
+		return iris.Entry{}, false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	gw := s.at(g)
+	i, found := gw.find(cursor)
+	if !found {
+		return iris.Entry{}, false, nil
+	}
+	return rows.Entry(*gw.entries[i]), true, nil
+}
+
+// Append writes the commit, all of it or nothing (log.md, "Commit"): the entry,
+// which must be new, the guard and the drops, which must exist, then the
+// changes. The error wraps exactly one of [iris.ErrRefused],
+// [iris.ErrNoAnswer] (here: an ended context) and [iris.ErrRejected].
+func (s *Store) Append(ctx context.Context, g string, c iris.Commit) error {
+	if err := alive(ctx); err != nil {
+		return fmt.Errorf("%w: %w", iris.ErrNoAnswer, err)
+	}
+	c, err := rows.Commit(c)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	gw := s.at(g)
+	var undo undo
+	if err := s.write(&undo, gw, c); err != nil {
+		undo.run()
+		return err
+	}
+	close(gw.added)
+	gw.added = make(chan struct{})
+	return nil
+}
+
+// write does the writes of a commit in order, up to the first that is refused.
+func (s *Store) write(u *undo, gw *gateway, c iris.Commit) error {
+	before := gw.entries
+	u.add(func() { gw.entries = before })
+	i, taken := gw.find(c.Entry.Cursor)
+	if taken {
+		return refused("entry %d exists", c.Entry.Cursor)
+	}
+	c.Entry.At = rows.Time(s.Now())
+	gw.entries = slices.Concat(gw.entries[:i], []*iris.Entry{&c.Entry}, gw.entries[i:])
+	if c.Guard != 0 {
+		if _, found := gw.find(c.Guard); !found {
+			return refused("guard %d is gone", c.Guard)
+		}
+	}
+	for _, cursor := range c.Drop {
+		i, found := gw.find(cursor)
+		if !found {
+			return refused("entry %d, to be dropped, is gone", cursor)
+		}
+		gw.entries = slices.Concat(gw.entries[:i], gw.entries[i+1:])
+	}
+	for _, ch := range c.Changes {
+		if err := apply(u, gw, ch); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Follow delivers the entries after the cursor that another writer added, in
+// order, as they come. It returns nil when the context has ended or 128 entries
+// were delivered (listen anew then from what is known).
+func (s *Store) Follow(ctx context.Context, g string, after int64, writer string, deliver func([]iris.Entry)) error {
+	for delivered := 0; delivered < relisten; {
+		if ctx.Err() != nil {
+			return nil
+		}
+		batch, last, added := s.news(g, after, writer)
+		after = last
+		if len(batch) > 0 {
+			delivered += len(batch)
+			deliver(batch)
+			continue
+		}
+		select {
+		case <-added:
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// news returns what others wrote after the cursor, the newest cursor seen, and
+// a channel that is closed when there is more.
+func (s *Store) news(g string, after int64, writer string) (batch []iris.Entry, last int64, added <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	gw := s.at(g)
+	from, found := gw.find(after)
+	if found {
+		from++
+	}
+	last = after
+	for _, e := range gw.entries[from:] {
+		last = e.Cursor
+		if e.Writer != writer {
+			batch = append(batch, rows.Entry(*e))
+		}
+	}
+	return batch, last, gw.added
+}
+
+// find returns the place of the cursor in gw.entries and whether it is there.
+func (gw *gateway) find(cursor int64) (int, bool) {
+	return slices.BinarySearchFunc(gw.entries, cursor, func(e *iris.Entry, c int64) int {
+		return cmp.Compare(e.Cursor, c)
+	})
+}
+
+func refused(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", iris.ErrRefused, fmt.Sprintf(format, args...))
+}

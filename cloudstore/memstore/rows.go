@@ -1,0 +1,124 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"iris-gateway/cloudstore/internal/rows"
+	"iris-gateway/iris"
+)
+
+// CreateGateway adds a gateway with its default channel and its host's token.
+// CodeConflict when the gateway or the token exists.
+func (s *Store) CreateGateway(ctx context.Context, gw iris.Gateway, host iris.Token) error {
+	if err := alive(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.at(gw.ID)
+	def := iris.Channel{Lane: iris.Lane{ChatID: iris.DefaultChat}, Name: rows.DefaultName, Kind: iris.KindChannel}
+	_, tokenTaken := s.tokens[host.Hash]
+	_, channelTaken := at.channels[def.Lane]
+	if at.row != nil || tokenTaken || channelTaken {
+		return rows.GatewayExists(gw.ID)
+	}
+	row := rows.Gateway(gw)
+	at.row = &row
+	at.channels[def.Lane] = def
+	s.tokens[host.Hash] = rows.Token(host)
+	return nil
+}
+
+// Gateway returns the gateway's row; CodeNotFound when there is none.
+func (s *Store) Gateway(ctx context.Context, g string) (iris.Gateway, error) {
+	if err := alive(ctx); err != nil {
+		return iris.Gateway{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := s.at(g).row
+	if row == nil {
+		return iris.Gateway{}, rows.NoGateway(g)
+	}
+	return rows.Gateway(*row), nil
+}
+
+// Gateways returns all gateways, oldest first.
+func (s *Store) Gateways(ctx context.Context) ([]iris.Gateway, error) {
+	if err := alive(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []iris.Gateway
+	for _, gw := range s.gateways {
+		if gw.row != nil {
+			out = append(out, rows.Gateway(*gw.row))
+		}
+	}
+	slices.SortFunc(out, rows.CompareGateways)
+	return out, nil
+}
+
+// Channels returns the channels and threads of a gateway, sorted by chat and
+// thread.
+func (s *Store) Channels(ctx context.Context, g string) ([]iris.Channel, error) {
+	if err := alive(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []iris.Channel
+	for _, c := range s.at(g).channels {
+		out = append(out, c)
+	}
+	slices.SortFunc(out, rows.CompareChannels)
+	return out, nil
+}
+
+// Message returns a message, tombstones too; CodeNotFound when its id was
+// never taken.
+func (s *Store) Message(ctx context.Context, g, id string) (iris.Message, error) {
+	if err := alive(ctx); err != nil {
+		return iris.Message{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m, found := s.at(g).messages[id]
+	if !found {
+		return iris.Message{}, rows.NoMessage(id)
+	}
+	return rows.Message(m), nil
+}
+
+// History returns the newest limit messages of a lane that began before the
+// given one (nil: the newest of all), oldest first, without tombstones, and
+// whether there are older ones. Messages are sorted by time, then id.
+func (s *Store) History(ctx context.Context, g string, lane iris.Lane, before *iris.Message, limit int) (msgs []iris.Message, more bool, err error) {
+	if err := alive(ctx); err != nil {
+		return nil, false, err
+	}
+	if limit <= 0 {
+		return nil, false, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.at(g).messages {
+		if m.Lane == lane && !m.Deleted && (before == nil || older(m, rows.Message(*before)) < 0) {
+			msgs = append(msgs, rows.Message(m))
+		}
+	}
+	slices.SortFunc(msgs, older)
+	if len(msgs) > limit {
+		return msgs[len(msgs)-limit:], true, nil
+	}
+	return msgs, false, nil
+}
+
+// older sorts messages as history shows them.
+func older(a, b iris.Message) int {
+	return cmp.Or(a.At.Compare(b.At), strings.Compare(a.ID, b.ID))
+}

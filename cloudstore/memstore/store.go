@@ -1,0 +1,80 @@
+// Package memstore is the store of Iris in memory: the same methods, refusals
+// and order as package cloudstore, nothing kept after the process. It serves
+// `iris dev`, the fast tests and the simulations.
+//
+// It does no I/O and waits only on channels, so it may be used inside a
+// testing/synctest bubble (make the store inside the bubble). It has no faults
+// of its own: a test that wants a lost answer or a late snapshot wraps it.
+//
+// storetest holds it to the same contract as the real store.
+package memstore
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"iris-gateway/iris"
+)
+
+// Store keeps everything in maps under one mutex. All values are copied on the
+// way in and out.
+type Store struct {
+	// Now is the server's clock, which stamps entries. Set it before the
+	// first use; time.Now when left alone.
+	Now func() time.Time
+
+	mu       sync.Mutex
+	gateways map[string]*gateway
+	tokens   map[string]iris.Token
+}
+
+// gateway is everything below gateways/{g}. As in Firestore it can exist
+// without its own row.
+type gateway struct {
+	row      *iris.Gateway // nil without a row
+	entries  []*iris.Entry // sorted by cursor; neither slice contents nor entries are changed in place
+	added    chan struct{} // closed and replaced when an entry was added
+	channels map[iris.Lane]iris.Channel
+	messages map[string]iris.Message
+	devices  map[string]iris.Device
+}
+
+// New returns an empty store.
+func New() *Store {
+	return &Store{
+		Now:      time.Now,
+		gateways: map[string]*gateway{},
+		tokens:   map[string]iris.Token{},
+	}
+}
+
+// Ready reports that the store can be used, which it always can.
+func (s *Store) Ready(ctx context.Context) error { return alive(ctx) }
+
+// Close does nothing: there is nothing to let go.
+func (s *Store) Close() error { return nil }
+
+// at returns what is below gateways/{g}, made when missing. Call with s.mu held.
+func (s *Store) at(g string) *gateway {
+	gw := s.gateways[g]
+	if gw == nil {
+		gw = &gateway{
+			added:    make(chan struct{}),
+			channels: map[iris.Lane]iris.Channel{},
+			messages: map[string]iris.Message{},
+			devices:  map[string]iris.Device{},
+		}
+		s.gateways[g] = gw
+	}
+	return gw
+}
+
+// alive returns the error of an ended context, as a call to a real store would.
+func alive(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("memstore: %w", err)
+	}
+	return nil
+}
