@@ -1,0 +1,300 @@
+"""The adapter: hermes' calls → events, people's messages → hermes (hermes.md §2, §7).
+
+Every method returns at once and never fails: a send that fails or waits makes hermes repeat and double texts
+(hermes.md §0.2). Prompts, pickers and media are not here yet (issue 6): hermes falls back to text for them, since it
+looks for `send_exec_approval`, `send_model_picker`, `send_choice_picker` on this class. They belong into a module
+`prompts.py`, as a base class of Adapter.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from gateway.config import Platform
+from gateway.platforms.base import (
+    BasePlatformAdapter,
+    MessageEvent,
+    MessageType,
+    ProcessingOutcome,
+    SendResult,
+)
+
+from . import hermes, settings
+from .events import Body, Event
+from .hooks import Hooks
+from .host import Host
+from .ids import mint
+from .inbox import TASK_NAME, Inbox
+from .lanes import Lane
+from .sent import Sent, SentMessages
+from .spool import Inbound
+from .turns import Turn
+
+log = logging.getLogger(__name__)
+
+NAME = "iris"
+MAX_MESSAGE = 100_000  # characters; a 60 kB answer stays one message
+
+#: The person behind all devices: hermes would keep apart what belongs together if each device were a user.
+USER = "owner"
+
+
+class Adapter(BasePlatformAdapter):  # type: ignore[misc]  # hermes is not there when types are checked
+    """Platform `iris` of one hermes process."""
+
+    MAX_MESSAGE_LENGTH = MAX_MESSAGE
+    REQUIRES_EDIT_FINALIZE = True
+    splits_long_messages = True
+    supports_code_blocks = True
+
+    #: The adapter of this process; the hooks, registered before it exists, go to it.
+    current: Adapter | None = None
+
+    def __init__(self, config: Any) -> None:
+        super().__init__(config=config, platform=Platform(NAME))
+        self._host = Host(settings.load(), hermes.home() / "iris" / "spool.db", hermes.hello, self._arrived)
+        self._inbox = Inbox(self)
+        self._sent = SentMessages()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._opening: asyncio.Task[None] | None = None
+        self.hooks = Hooks(self._host.emit, self._host.turns, lambda: self.gateway_runner)
+
+    @property
+    def authorization_is_upstream(self) -> bool:
+        """Only paired devices reach the gateway: hermes needs no allow-list of its own."""
+        return True
+
+    # --- life cycle ---
+
+    async def connect(self, *, is_reconnect: bool = False) -> bool:
+        """Start the link. Succeeds also while the gateway cannot be reached (host-link.md, Opening)."""
+        self._loop = asyncio.get_running_loop()
+        unfinished = await asyncio.to_thread(self._host.start)
+        Adapter.current = self
+        for item in unfinished:
+            self._inbox.offer(item)
+        self._opening = asyncio.create_task(self._inbox.open(), name="iris-open")
+        self._mark_connected()
+        return True
+
+    async def disconnect(self) -> None:
+        """Flush and close, within a few seconds."""
+        self._inbox.close()
+        if self._opening:
+            self._opening.cancel()
+        await asyncio.to_thread(self._host.stop)
+        self._mark_disconnected()
+
+    async def get_chat_info(self, chat_id: str) -> dict[str, Any]:
+        return {"name": Lane.of_hermes(chat_id).chat_id, "type": "dm"}
+
+    # --- what the agent says ---
+
+    async def send(
+        self, chat_id: str, content: str, reply_to: str | None = None, metadata: Body | None = None, **kw: Any
+    ) -> SendResult:
+        """A message → send, or cron when a job made it (hermes.md §4)."""
+        meta = metadata or {}
+        lane = Lane.of_hermes(chat_id, meta.get("thread_id"))
+        message_id = mint("m_")
+        if meta.get("job_id"):
+            body: Body = {"message_id": message_id, "text": content, "job": str(meta["job_id"])}
+            self._emit("cron", lane, body)
+            return SendResult(success=True, message_id=message_id)
+        answers = reply_to or meta.get("reply_to_message_id")
+        turn = self._turn_id(lane, answers)
+        sent = Sent(lane, turn, answers, text=content)
+        self._sent.add(message_id, sent)
+        body = {
+            "message_id": message_id,
+            "text": content,
+            "reply_to": answers,
+            "streaming": bool(meta.get("expect_edits")),
+            "notify": bool(meta.get("notify")),
+            "immediate": _inbound_task(),
+        }
+        self._emit("send", lane, body, turn, sent.began)
+        return SendResult(success=True, message_id=message_id)
+
+    async def edit_message(
+        self,
+        chat_id: str,
+        message_id: str,
+        content: str,
+        *,
+        finalize: bool = False,
+        metadata: Body | None = None,
+    ) -> SendResult:
+        """The text of a message so far, or at its end → edit."""
+        lane = Lane.of_hermes(chat_id, (metadata or {}).get("thread_id"))
+        sent = self._sent.edited(message_id, lane, self._turn_id(lane), content, finalize)
+        if sent:
+            body = {
+                "message_id": message_id,
+                "text": content,
+                "final": finalize,
+                "reply_to": sent.reply_to,
+                "began": sent.began,
+            }
+            # The message's own lane: metadata is missing when hermes has nothing to say.
+            self._emit("edit", sent.lane, body, sent.turn)
+        return SendResult(success=True, message_id=message_id)
+
+    async def delete_message(self, chat_id: str, message_id: str) -> bool:
+        """hermes takes a message back → delete."""
+        sent = self._sent.get(message_id)
+        lane = sent.lane if sent else Lane.of_hermes(chat_id)
+        self._emit("delete", lane, {"message_ids": [message_id]}, sent.turn if sent else self._turn_id(lane))
+        return True
+
+    async def send_or_update_status(
+        self, chat_id: str, status_key: str, content: str, metadata: Body | None = None, **kw: Any
+    ) -> SendResult:
+        """A status of hermes (retries, context pressure) → notice."""
+        lane = Lane.of_hermes(chat_id, (metadata or {}).get("thread_id"))
+        self._emit("notice", lane, {"key": str(status_key), "text": content}, self._turn_id(lane))
+        return SendResult(success=True, message_id=mint("m_"))
+
+    async def send_typing(self, chat_id: str, metadata: Body | None = None) -> None:
+        """Nothing: the gateway derives it from the turns, hermes' own loop leaks (hermes.md §0.9)."""
+
+    async def stop_typing(self, chat_id: str, metadata: Body | None = None) -> None:
+        """Nothing, as send_typing."""
+
+    # --- turns ---
+
+    async def on_processing_start(self, event: MessageEvent) -> None:
+        """hermes begins with a message → turn.start. The turn waits for this method."""
+        lane = self._lane(event)
+        turn = Turn(lane, event.message_id, _source(event), event, self._key(event.source))
+        self._host.turns.start(turn)
+        body = {"trigger": turn.trigger, "source": turn.source}
+        self._emit("turn.start", lane, body, turn.id, turn.started_at)
+        self._inbox.started(lane, event.message_id)
+
+    async def on_processing_complete(self, event: MessageEvent, outcome: ProcessingOutcome) -> None:
+        """The certain end of a turn (hermes.md §0.3) → turn.end."""
+        lane = self._lane(event)
+        turn = self._host.turns.end(lane, event)
+        if turn:
+            with self._host.turns.lock:
+                cancelled = outcome is ProcessingOutcome.CANCELLED
+                verdict = turn.outcome(cancelled, outcome is ProcessingOutcome.FAILURE)
+                runtime: Body = {}
+                if turn.models:
+                    agent = hermes.agent_of(self.gateway_runner, turn.session_key)
+                    runtime = hermes.runtime(agent, turn.prompt_tokens, turn.cost_before)
+                body = turn.end_body(verdict, runtime)
+            self._emit("turn.end", lane, body, turn.id)
+        task = asyncio.current_task()
+        if task:
+            # hermes frees the lane only when its task ends, after this call.
+            task.add_done_callback(lambda _: self._inbox.ended(lane))
+
+    async def interrupt_session_activity(
+        self, session_key: str, chat_id: str, metadata: Body | None = None
+    ) -> None:
+        """Somebody stops the turn: ours, or hermes' own /stop and /new."""
+        for lane_turn in self._host.turns.with_key(session_key):
+            lane_turn.stopped = True
+        await super().interrupt_session_activity(session_key, chat_id)
+
+    # --- inbox.Port: what people say ---
+
+    async def hand(self, item: Inbound) -> None:
+        """Give a person's message to hermes (hermes.md §7.1)."""
+        body = item.body
+        quoted = body.get("reply_to") if isinstance(body.get("reply_to"), dict) else None
+        event = MessageEvent(
+            text=_said(body),
+            message_type=MessageType.TEXT,
+            source=self._source(item.lane, body),
+            message_id=item.message_id or None,
+            reply_to_message_id=quoted.get("message_id") if quoted else None,
+            reply_to_text=quoted.get("text") if quoted else None,
+            reply_to_is_own_message=bool(quoted and quoted.get("role") == "assistant"),
+        )
+        await self.handle_message(event)
+
+    async def stop(self, lane: Lane) -> None:
+        """Interrupt what runs, and release a clarify that waits (hermes.md §7.2)."""
+        key = self._key(self._source(lane, {}))
+        await self.interrupt_session_activity(key, lane.hermes_chat)
+        hermes.clear_clarify(key)
+
+    def busy(self, lane: Lane) -> bool:
+        if self._host.turns.all_of(lane):
+            return True
+        # hermes keeps a lane for a moment after its turn: a message then would count as an interruption.
+        return self._key(self._source(lane, {})) in getattr(self, "_active_sessions", {})
+
+    def clarify_open(self, lane: Lane) -> bool:
+        return hermes.clarify_open(self._key(self._source(lane, {})))
+
+    def restoring(self) -> bool:
+        runner = self.gateway_runner
+        return runner is None or bool(getattr(runner, "_startup_restore_in_progress", False))
+
+    def finish(self, item: Inbound) -> None:
+        self._host.finish(item)
+
+    def report(self, item: Inbound, error: str) -> None:
+        self._host.report(item, error)
+
+    # --- helpers ---
+
+    def _arrived(self, item: Inbound) -> None:
+        """An inbound item, on the link's thread."""
+        if self._loop:
+            self._loop.call_soon_threadsafe(self._inbox.offer, item)
+
+    def _emit(
+        self, kind: str, lane: Lane, body: Body, turn: str | None = None, at: int | None = None
+    ) -> None:
+        self._host.emit(Event(kind, lane, body, turn) if at is None else Event(kind, lane, body, turn, at))
+
+    def _turn_id(self, lane: Lane, answers: str | None = None) -> str | None:
+        turn = self._host.turns.of(lane, answers)
+        return turn.id if turn else None
+
+    def _lane(self, event: MessageEvent) -> Lane:
+        return Lane.of_hermes(event.source.chat_id, event.source.thread_id)
+
+    def _source(self, lane: Lane, body: Body) -> Any:
+        channel = body.get("channel") if isinstance(body.get("channel"), dict) else None
+        return self.build_source(
+            chat_id=lane.hermes_chat,
+            chat_name=str((channel or {}).get("name") or lane.chat_id),
+            chat_type="dm",
+            user_id=USER,
+            thread_id=lane.hermes_thread,
+            message_id=str(body.get("message_id") or "") or None,
+        )
+
+    def _key(self, source: Any) -> str:
+        return hermes.session_key(source, getattr(self.config, "extra", None) or {})
+
+
+def _source(event: MessageEvent) -> str:
+    """Who began the turn (host-link.md, turn.start)."""
+    if event.internal:
+        return "internal"
+    return "command" if (event.text or "").lstrip().startswith("/") else "user"
+
+
+def _inbound_task() -> bool:
+    """This call runs inside one of our own inbound calls: an acknowledgement."""
+    task = asyncio.current_task()
+    return bool(task and task.get_name().startswith(TASK_NAME))
+
+
+def _said(body: Body) -> str:
+    """The text of a person's message. Media come with issue 6: until then the agent is told that it misses them."""
+    text = str(body.get("text") or "")
+    for media in body.get("media") or ():
+        if isinstance(media, dict):
+            name = media.get("filename") or media.get("kind") or "file"
+            text += f"\n[The user attached {name}; this host cannot fetch attachments yet.]"
+    return text.strip()

@@ -1,0 +1,86 @@
+"""Events: what hermes did, in the words of host-link.md, Events.
+
+An event is durable (● there: it gets a seq and stays in the spool until it is acked) or live (sent only while
+the socket is up, the newest replacing an unsent older one of the same message).
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from .lanes import Lane
+from .text import cut
+
+Body = dict[str, Any]
+
+#: Bytes of a frame that the gateway surely takes (its limit is 1 MiB).
+MAX_FRAME = 1_000_000
+
+LIVE = frozenset({"model.start", "tool.start", "tool.progress"})
+
+# What a full spool gives up first (rank 0) and last (rank 2).
+_FIRST = frozenset({"tool.end", "model.end", "model.error", "notice", "title"})
+_LAST = frozenset({"turn.start", "answer", "turn.end", "cron", "done"})
+
+
+def now_ms() -> int:
+    """Wall clock in the link's unit."""
+    return int(time.time() * 1000)
+
+
+@dataclass(frozen=True)
+class Event:
+    """One thing that happened in a lane; `turn` names the running turn it belongs to."""
+
+    kind: str
+    lane: Lane
+    body: Body
+    turn: str | None = None
+    at: int = field(default_factory=now_ms)
+
+    @property
+    def durable(self) -> bool:
+        """It must not be lost."""
+        if self.kind == "send":
+            return not self.body.get("streaming")
+        if self.kind == "edit":
+            return bool(self.body.get("final"))
+        return self.kind not in LIVE
+
+    @property
+    def rank(self) -> int:
+        """Beats and tools are 0, answers 2: the order in which a full spool lets go."""
+        return 0 if self.kind in _FIRST else 2 if self.kind in _LAST else 1
+
+    @property
+    def message_id(self) -> str:
+        """The message that a send or an edit is about."""
+        return str(self.body.get("message_id", ""))
+
+    def frame(self, seq: int | None) -> str:
+        """Return the JSON text frame; texts are cut until it fits."""
+        head: Body = {"type": "event"}
+        if seq is not None:
+            head["seq"] = seq
+        head |= {"at": self.at, "kind": self.kind, "chat_id": self.lane.chat_id}
+        head |= {"thread_id": self.lane.thread_id, "turn": self.turn}
+        return fit(head, "body", self.body)
+
+
+def fit(head: Body, name: str, value: Any) -> str:
+    """Encode head with value under name, cutting the longest texts of value until the frame is small enough."""
+    frame = dumps({**head, name: value})
+    for limit in (200_000, 60_000, 16_384, 2_048):
+        if len(frame.encode()) <= MAX_FRAME:
+            break
+        frame = dumps({**head, name: cut(value, limit)})
+    return frame
+
+
+def dumps(value: Any) -> str:
+    """Compact JSON that is always valid UTF-8 (models do produce lone surrogates)."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    return text.encode("utf-8", "replace").decode()

@@ -1,0 +1,197 @@
+"""Everything the plugin asks of hermes beyond the adapter's own interface, each guarded.
+
+Names with an underscore are private to hermes, though equal in 0.19.0 and 0.20.0 (hermes.md): if one is gone, a
+detail is missing in the footer or in the catalogue, nothing else.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from .events import Body
+
+log = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+#: Commands that make no sense in an app (hermes.md §10).
+_NOT_OFFERED = frozenset({"start", "topic", "approve", "deny"})
+
+
+def guarded(default: Any) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Make a look-up return default when hermes is not as expected."""
+
+    def wrap(fn: Callable[P, T]) -> Callable[P, T]:
+        def inner(*args: P.args, **kw: P.kwargs) -> T:
+            try:
+                return fn(*args, **kw)
+            except Exception as err:
+                log.debug("iris: %s: %r", fn.__name__, err)
+                return default  # type: ignore[no-any-return]
+
+        inner.__doc__ = fn.__doc__
+        return inner
+
+    return wrap
+
+
+def home() -> Path:
+    """hermes' home folder; the spool lives in it."""
+    try:
+        from hermes_constants import get_hermes_home
+
+        return Path(get_hermes_home())
+    except ImportError:
+        return Path(os.environ.get("HERMES_HOME") or Path.home() / ".hermes")
+
+
+@guarded("")
+def session_env(name: str) -> str:
+    """Return a session variable of the running agent thread or task (hermes.md §5)."""
+    from gateway.session_context import get_session_env
+
+    return str(get_session_env("HERMES_SESSION_" + name, "") or "")
+
+
+@guarded("")
+def session_key(source: object, extra: dict[str, Any]) -> str:
+    """Return hermes' key of the lane that a source belongs to."""
+    from gateway.session import build_session_key
+
+    return str(
+        build_session_key(
+            source,
+            group_sessions_per_user=extra.get("group_sessions_per_user", True),
+            thread_sessions_per_user=extra.get("thread_sessions_per_user", False),
+        )
+    )
+
+
+@guarded(False)
+def clarify_open(key: str) -> bool:
+    """The agent of this session waits for an answer."""
+    from tools.clarify_gateway import get_pending_for_session
+
+    return get_pending_for_session(key, include_choice_prompts=True) is not None
+
+
+@guarded(0)
+def clear_clarify(key: str) -> int:
+    """Release a waiting clarify: an interrupt does not (hermes.md §0.8)."""
+    from tools.clarify_gateway import clear_session
+
+    return int(clear_session(key))
+
+
+@guarded(None)
+def agent_of(runner: Any, key: str) -> Any:
+    """Return the live agent of a session, if there is one."""
+    entry = getattr(runner, "_agent_cache", {}).get(key)
+    return entry[0] if isinstance(entry, tuple | list) and entry else entry
+
+
+@guarded(None)
+def cost_of(agent: Any) -> float | None:
+    """Return the dollars that the session has cost so far, None when hermes knows no price."""
+    cost = getattr(agent, "session_estimated_cost_usd", None)
+    known = getattr(agent, "session_cost_status", "") not in ("unknown", "", None)
+    return float(cost) if cost is not None and (cost or known) else None
+
+
+@guarded(None)
+def context_length(agent: Any) -> int | None:
+    """Return how many tokens fit into the model's context."""
+    return int(agent.context_compressor.context_length) or None
+
+
+def runtime(agent: Any, prompt_tokens: int, cost_before: float | None) -> Body:
+    """Return the footer's fields that only hermes knows (hermes.md §5.1); absent when unknown."""
+    body: Body = {}
+    length = context_length(agent)
+    if length and prompt_tokens:
+        body["context_pct"] = min(100, round(100 * prompt_tokens / length))
+    cwd = os.environ.get("TERMINAL_CWD", "")
+    if cwd:
+        user = str(Path.home())
+        body["cwd"] = "~" + cwd[len(user) :] if cwd == user or cwd.startswith(user + "/") else cwd
+    cost = cost_of(agent)
+    if cost is not None and cost >= (cost_before or 0.0):
+        body["cost"] = round(cost - (cost_before or 0.0), 6)
+    return body
+
+
+def hello() -> Body:
+    """Return what `hello` says of the agent (host-link.md, Opening)."""
+    agent = {"name": "hermes-agent", "version": _version(), "model": _model(), "streaming": _streaming()}
+    return {"agent": agent, "commands": commands()}
+
+
+@guarded("")
+def _version() -> str:
+    return importlib.metadata.version("hermes-agent")
+
+
+@guarded({})
+def _config() -> dict[str, Any]:
+    from hermes_cli.config import load_config
+
+    return load_config() or {}
+
+
+@guarded("")
+def _model() -> str:
+    model = _config().get("model") or {}
+    return str(model.get("default") or model.get("model") or "") if isinstance(model, dict) else str(model)
+
+
+@guarded(False)
+def _streaming() -> bool:
+    config = _config()
+    display = (config.get("display") or {}).get("platforms") or {}
+    own = (display.get("iris") or {}).get("streaming")
+    return bool(own if own is not None else (config.get("streaming") or {}).get("enabled"))
+
+
+@guarded([])
+def commands() -> list[Body]:
+    """Return the command catalogue: hermes' own and those of its plugins (hermes.md §10)."""
+    from hermes_cli import commands as registry
+
+    gates = _gates(registry)
+    out = [
+        _entry(c.name, c.description, c.args_hint, c.category, c.aliases)
+        for c in registry.COMMAND_REGISTRY
+        if c.name not in _NOT_OFFERED and (not c.cli_only or c.name in gates)
+    ]
+    names = {entry["name"] for entry in out}
+    for name, description, args_hint in _plugin_commands(registry):
+        entry = _entry(name, description, args_hint, "Plugins", ())
+        if entry["name"] not in names:
+            out.append(entry)
+    return out
+
+
+@guarded(frozenset())
+def _gates(registry: Any) -> frozenset[str]:
+    return frozenset(registry._resolve_config_gates())
+
+
+@guarded([])
+def _plugin_commands(registry: Any) -> list[tuple[str, str, str]]:
+    return list(registry._iter_plugin_command_entries())
+
+
+def _entry(name: str, description: str, args_hint: str, category: str, aliases: Any) -> Body:
+    return {
+        "name": "/" + name.lstrip("/"),
+        "description": str(description or ""),
+        "args_hint": str(args_hint or ""),
+        "category": str(category or ""),
+        "aliases": ["/" + alias for alias in aliases or ()],
+    }

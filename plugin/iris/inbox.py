@@ -1,0 +1,203 @@
+"""What people sent, given to hermes in the right measure (host-link.md, Inbound).
+
+One message per lane at a time, the next after the turn's end; commands, stops and the answer to an open clarify at
+once. Everything runs on hermes' loop. hermes itself is behind the Port, so that this can be tested without it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from .lanes import Lane
+from .spool import Inbound
+
+log = logging.getLogger(__name__)
+
+#: Tasks with this name run our own inbound calls: a send made in one is `immediate` (hermes.md §4).
+TASK_NAME = "iris-in-"
+#: Seconds that hermes' own start-up may take before messages are handed over anyway.
+RESTORE_WAIT = 10.0
+#: Seconds after which a message that hermes took, but began no turn for, blocks its lane no longer.
+PATIENCE = 60.0
+_TICK = 0.05
+
+#: Kinds that somebody waits for; they come with issue 6.
+_ASKING = frozenset({"steer", "answer"})
+
+
+class Port(Protocol):
+    """What the inbox needs of hermes."""
+
+    async def hand(self, item: Inbound) -> None:
+        """Give a message to hermes."""
+
+    async def stop(self, lane: Lane) -> None:
+        """Stop what runs in the lane, without a word."""
+
+    def busy(self, lane: Lane) -> bool:
+        """A turn runs in the lane."""
+
+    def clarify_open(self, lane: Lane) -> bool:
+        """The agent waits for an answer in the lane."""
+
+    def restoring(self) -> bool:
+        """hermes has not finished its start-up."""
+
+    def finish(self, item: Inbound) -> None:
+        """The item is done for good."""
+
+    def report(self, item: Inbound, error: str) -> None:
+        """Tell the gateway how an item that asked for something ended; error is empty when it went well."""
+
+
+@dataclass
+class _LaneQueue:
+    waiting: deque[Inbound] = field(default_factory=deque)
+    handed: Inbound | None = None  # hermes has it, its turn has not started
+    since: float = 0.0
+
+
+class Inbox:
+    """The lanes and their queues."""
+
+    def __init__(self, port: Port, clock: Callable[[], float] = time.monotonic) -> None:
+        self._port = port
+        self._clock = clock
+        self._lanes: dict[Lane, _LaneQueue] = {}
+        self._ready = False
+        self._held: list[Inbound] = []  # commands that came before hermes was ready
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def open(self) -> None:
+        """Wait for the end of hermes' start-up, then let messages through (hermes.md §3, start-up race)."""
+        end = self._clock() + RESTORE_WAIT
+        while self._port.restoring() and self._clock() < end:
+            await asyncio.sleep(_TICK)
+        self._ready = True
+        held, self._held = self._held, []
+        for item in held:
+            self._at_once(item)
+        for lane in list(self._lanes):
+            self._advance(lane)
+
+    def close(self) -> None:
+        """hermes shuts down: hand nothing over any more; what waits is in the spool."""
+        self._ready = False
+        for task in self._tasks:
+            task.cancel()
+
+    def offer(self, item: Inbound) -> None:
+        """Take a new item, in the order of the log."""
+        if item.kind == "message":
+            self._offer_message(item)
+        elif item.kind == "stop":
+            self._run(item, self._stop(item))
+        else:
+            if item.kind in _ASKING:
+                self._port.report(item, "not supported yet")
+            self._port.finish(item)
+
+    def _offer_message(self, item: Inbound) -> None:
+        text = str(item.body.get("text") or "").strip()
+        if text.split(" ")[0].lower() == "/stop" and self._port.busy(item.lane):
+            self._run(item, self._stop(item, told=False))
+        elif text.startswith("/") or self._port.clarify_open(item.lane):
+            self._at_once(item)
+        else:
+            self._lanes.setdefault(item.lane, _LaneQueue()).waiting.append(item)
+            self._advance(item.lane)
+
+    def started(self, lane: Lane, message_id: str | None) -> None:
+        """A turn began: its message is done, a restart of the host must not begin it again."""
+        queue = self._lanes.get(lane)
+        if queue and queue.handed and queue.handed.message_id == message_id:
+            self._finish_handed(queue)
+
+    def ended(self, lane: Lane) -> None:
+        """A turn is over, and hermes' task with it."""
+        queue = self._lanes.get(lane)
+        if queue and queue.handed:
+            # hermes answered it inside of the turn that is over now.
+            self._finish_handed(queue)
+        self._advance(lane)
+
+    def _advance(self, lane: Lane) -> None:
+        queue = self._lanes.get(lane)
+        if not queue or not self._ready:
+            return
+        if queue.handed and self._clock() - queue.since > PATIENCE and not self._port.busy(lane):
+            log.warning("iris: hermes began no turn for a message; going on with the next")
+            self._finish_handed(queue)
+        if not queue.waiting:
+            if not queue.handed:
+                del self._lanes[lane]
+            return
+        if queue.handed or self._port.busy(lane):
+            self._later(lane)
+            return
+        item = queue.handed = queue.waiting.popleft()
+        queue.since = self._clock()
+        self._run(item, self._hand(item))
+
+    def _later(self, lane: Lane) -> None:
+        # hermes frees a lane a moment after the turn's task has ended, without a call: so look again.
+        asyncio.get_running_loop().call_later(_TICK * 4, self._advance, lane)
+
+    async def _hand(self, item: Inbound) -> None:
+        try:
+            await self._port.hand(item)
+        finally:
+            queue = self._lanes.get(item.lane)
+            if queue and queue.handed is item and not self._port.busy(item.lane):
+                # hermes took it without a turn, e.g. as an answer.
+                self._finish_handed(queue)
+                self._advance(item.lane)
+
+    def _at_once(self, item: Inbound) -> None:
+        if self._ready:
+            self._run(item, self._hand_at_once(item))
+        else:
+            self._held.append(item)
+
+    async def _hand_at_once(self, item: Inbound) -> None:
+        try:
+            await self._port.hand(item)
+        finally:
+            self._port.finish(item)
+
+    async def _stop(self, item: Inbound, told: bool = True) -> None:
+        expires = item.body.get("expires_at")
+        error = ""
+        if told and isinstance(expires, int | float) and time.time() * 1000 > expires:
+            error = "expired"
+        else:
+            try:
+                await self._port.stop(item.lane)
+            except Exception as err:
+                log.exception("iris: stop failed")
+                error = type(err).__name__
+        if told:
+            self._port.report(item, error)
+        self._port.finish(item)
+
+    def _finish_handed(self, queue: _LaneQueue) -> None:
+        if queue.handed:
+            self._port.finish(queue.handed)
+            queue.handed = None
+
+    def _run(self, item: Inbound, work: Awaitable[None]) -> None:
+        async def guarded() -> None:
+            try:
+                await work
+            except Exception:
+                log.exception("iris: an inbound %s failed", item.kind)
+
+        task = asyncio.get_running_loop().create_task(guarded(), name=f"{TASK_NAME}{item.cursor}-{item.item}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

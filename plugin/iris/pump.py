@@ -1,0 +1,189 @@
+"""The pump: one thread that gives events their order, their seq and their place on disk.
+
+Callbacks and hooks only put into its queue (host-link.md, principle one). Whatever is taken out is committed
+together, then handed to the socket's queue in the same order, durable and live alike.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from .events import Event
+from .outgoing import Outgoing
+from .recap import Recap
+from .spool import Spool
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+#: How many operations one transaction takes at most.
+BATCH = 500
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The state at one point of the event stream: what `hello` says."""
+
+    epoch: str
+    last_seq: int
+    received: int
+    turns: list[dict[str, Any]]
+
+
+@dataclass
+class _Ask:
+    """Work with the spool, at its place among the events."""
+
+    work: Callable[[Spool], Any]
+    answer: Future[Any]
+    after: Callable[[Any], Any]  # runs once it is committed, and makes the answer
+
+
+class _Stop:
+    pass
+
+
+class Pump(threading.Thread):
+    """Owns the spool, the recap, and which queue the events go to."""
+
+    def __init__(self, spool: Spool) -> None:
+        super().__init__(name="iris-pump", daemon=True)
+        self._spool = spool
+        self._recap = Recap()
+        self._out: Outgoing | None = None
+        self._queue: queue.SimpleQueue[Event | _Ask | _Stop] = queue.SimpleQueue()
+
+    # --- any thread ---
+
+    def emit(self, event: Event) -> None:
+        """Take an event; never waits."""
+        self._queue.put(event)
+
+    def ask(self, work: Callable[[Spool], T]) -> Future[T]:
+        """Run work on the pump's thread; the future is done when its changes are safe on disk."""
+        return self._put(work, lambda result: result)
+
+    def ack(self, seq: int) -> Future[None]:
+        """The gateway has everything up to seq."""
+        return self._put(lambda spool: spool.ack(seq), lambda _: self._recap.ack(seq))
+
+    def pending(self, after: int, upto: int) -> Future[list[tuple[int, str]]]:
+        """Read the next spooled events in (after, upto]."""
+        return self.ask(lambda spool: spool.pending(after, upto))
+
+    def attach(self, out: Outgoing) -> Future[Snapshot]:
+        """Let all later events go to out; the snapshot is the state before them."""
+
+        def work(spool: Spool) -> Snapshot:
+            for seq, _, event in spool.report_lost():
+                self._recap.apply(event, seq)
+            return Snapshot(spool.epoch, spool.last_seq, spool.received, [])
+
+        def after(snapshot: Snapshot) -> Snapshot:
+            self._out = out
+            return Snapshot(snapshot.epoch, snapshot.last_seq, snapshot.received, self._recap.snapshot())
+
+        return self._put(work, after)
+
+    def detach(self, out: Outgoing) -> None:
+        """Send nothing to out any more."""
+
+        def after(_: None) -> None:
+            if self._out is out:
+                self._out = None
+
+        self._put(lambda _: None, after)
+
+    def stop(self) -> None:
+        """Finish what is queued, close the spool, end the thread."""
+        self._queue.put(_Stop())
+        self.join(timeout=5)
+
+    def _put(self, work: Callable[[Spool], Any], after: Callable[[Any], Any]) -> Future[Any]:
+        ask = _Ask(work, Future(), after)
+        self._queue.put(ask)
+        return ask.answer
+
+    # --- the pump's thread ---
+
+    def run(self) -> None:
+        running = True
+        while running:
+            batch = [self._queue.get()]
+            while len(batch) < BATCH and not self._queue.empty():
+                batch.append(self._queue.get())
+            running = not any(isinstance(op, _Stop) for op in batch)
+            try:
+                self._work([op for op in batch if not isinstance(op, _Stop)])
+            except Exception:
+                log.exception("iris: the pump stumbled")
+        self._spool.close()
+
+    def _work(self, batch: list[Event | _Ask]) -> None:
+        for attempt in (1, 2, 3):
+            try:
+                after = self._commit(batch)
+                break
+            except sqlite3.Error as err:
+                log.error("iris: the spool could not be written (%s), attempt %d", err, attempt)
+                self._recover()
+                if attempt == 3:
+                    return self._give_up(batch, err)
+                time.sleep(0.2 * attempt)
+        for step in after:
+            step()
+
+    def _commit(self, batch: list[Event | _Ask]) -> list[Callable[[], None]]:
+        """Do the batch in one transaction; returns what is to happen once it is safe, in order."""
+        after: list[Callable[[], None]] = []
+        self._spool.begin()
+        for op in batch:
+            if isinstance(op, Event):
+                after.append(self._keep(op))
+            else:
+                after.append(self._answer(op))
+        self._spool.commit()
+        return after
+
+    def _keep(self, event: Event) -> Callable[[], None]:
+        seq, frame = self._spool.append(event) if event.durable else (None, "")
+
+        def step() -> None:
+            self._recap.apply(event, seq)
+            if self._out:
+                self._out.push(event, frame or event.frame(None))
+
+        return step
+
+    def _answer(self, ask: _Ask) -> Callable[[], None]:
+        try:
+            result = ask.work(self._spool)
+        except sqlite3.Error:
+            raise
+        except Exception as err:
+            failure = err
+            return lambda: ask.answer.set_exception(failure)
+        return lambda: ask.answer.set_result(ask.after(result))
+
+    def _recover(self) -> None:
+        try:
+            self._spool.rollback()
+        except sqlite3.Error as err:
+            log.error("iris: the spool could not be rolled back (%s)", err)
+
+    def _give_up(self, batch: list[Event | _Ask], err: Exception) -> None:
+        """The disk does not take it: show live events at least, and tell whoever waits."""
+        for op in batch:
+            if isinstance(op, _Ask):
+                op.answer.set_exception(err)
+            elif not op.durable and self._out:
+                self._out.push(op, op.frame(None))

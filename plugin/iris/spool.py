@@ -1,0 +1,286 @@
+"""The spool: what must survive until the gateway has it, or until hermes has it (host-link.md, The plugin as a program).
+
+SQLite in WAL mode in hermes' home, used by one thread (the pump's). It holds unacknowledged events, inbound items
+not yet done, the ids of the last messages, the epoch and the counters. `synchronous=NORMAL` survives a SIGKILL.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .events import Event, now_ms
+from .ids import mint
+from .lanes import Lane
+
+log = logging.getLogger(__name__)
+
+#: Bound of the waiting events.
+LIMIT = 64 * 1024 * 1024
+#: How many message ids are remembered against a second delivery (hermes.md §7.1).
+REMEMBERED = 1000
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS events (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,  -- never given twice, also after a deletion
+  rank INTEGER NOT NULL, chat_id TEXT NOT NULL, thread_id TEXT, size INTEGER NOT NULL, frame TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS events_rank ON events (rank, seq);
+CREATE TABLE IF NOT EXISTS lost (
+  chat_id TEXT NOT NULL, thread_id TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (chat_id, thread_id)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS inbound (
+  cursor INTEGER NOT NULL, item INTEGER NOT NULL, done INTEGER NOT NULL, frame TEXT NOT NULL,
+  PRIMARY KEY (cursor, item)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS seen (n INTEGER PRIMARY KEY AUTOINCREMENT, message_id TEXT NOT NULL UNIQUE);
+"""
+
+
+@dataclass(frozen=True)
+class Inbound:
+    """An item that came from people: one of `items` of the log entry at `cursor` (host-link.md, Inbound)."""
+
+    cursor: int
+    item: int
+    items: int
+    kind: str
+    lane: Lane
+    body: dict[str, Any]
+
+    @classmethod
+    def of_frame(cls, frame: dict[str, Any]) -> Inbound:
+        """Read an inbound frame; raises on one without its numbers."""
+        body = frame.get("body")
+        return cls(
+            cursor=int(frame["cursor"]),
+            item=int(frame.get("item") or 0),
+            items=max(1, int(frame.get("items") or 1)),
+            kind=str(frame.get("kind") or ""),
+            lane=Lane(str(frame.get("chat_id") or ""), str(frame.get("thread_id") or "") or None),
+            body=body if isinstance(body, dict) else {},
+        )
+
+    @property
+    def message_id(self) -> str:
+        """Id of the person's message, if it is one."""
+        return str(self.body.get("message_id") or "") if self.kind == "message" else ""
+
+
+class Spool:
+    """The database. Every method runs on the pump's thread, inside its transaction."""
+
+    def __init__(self, path: Path, limit: int = LIMIT) -> None:
+        self._limit = limit
+        self._db = _open(path)
+        self.reload()
+        if not self.epoch:
+            self._restart()
+
+    def reload(self) -> None:
+        """Read counters from the database: at the start, and after a transaction that failed."""
+        meta = dict(self._db.execute("SELECT name, value FROM meta").fetchall())
+        self.epoch = str(meta.get("epoch") or "")
+        self.gateway = str(meta.get("gateway") or "")
+        self.acked = int(meta.get("acked") or 0)
+        self.received = int(meta.get("received") or 0)
+        row = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name='events'").fetchone()
+        self.last_seq = int(row[0]) if row else 0
+        self.size = int(self._db.execute("SELECT coalesce(sum(size), 0) FROM events").fetchone()[0])
+
+    def begin(self) -> None:
+        self._db.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        self._db.execute("COMMIT")
+
+    def rollback(self) -> None:
+        """Forget the transaction and what the counters learned in it."""
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+        self.reload()
+
+    def close(self) -> None:
+        self._db.close()
+
+    # --- events ---
+
+    def append(self, event: Event) -> tuple[int, str]:
+        """Keep a durable event; returns its seq and frame."""
+        seq = self.last_seq + 1
+        frame = event.frame(seq)
+        size = len(frame.encode())
+        self._db.execute(
+            "INSERT INTO events (seq, rank, chat_id, thread_id, size, frame) VALUES (?, ?, ?, ?, ?, ?)",
+            (seq, event.rank, event.lane.chat_id, event.lane.thread_id, size, frame),
+        )
+        self.last_seq = seq
+        self.size += size
+        if self.size > self._limit:
+            self._shed()
+        return seq, frame
+
+    def _shed(self) -> None:
+        """Let go of old events until there is room again: beats and tools first, answers last."""
+        rows = self._db.execute("SELECT seq, size, chat_id, thread_id FROM events ORDER BY rank, seq")
+        gone: list[tuple[int]] = []
+        for seq, size, chat_id, thread_id in rows:
+            # A bit more than needed, or the next event would shed again.
+            if self.size <= self._limit - self._limit // 16:
+                break
+            gone.append((seq,))
+            self.size -= size
+            self._lose(chat_id, thread_id)
+        rows.close()
+        self._db.executemany("DELETE FROM events WHERE seq=?", gone)
+        log.warning("iris: the spool is full, %d events were given up", len(gone))
+
+    def _lose(self, chat_id: str, thread_id: str | None) -> None:
+        self._db.execute(
+            "INSERT INTO lost VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET n = n + 1",
+            (chat_id, thread_id or ""),
+        )
+
+    def report_lost(self) -> list[tuple[int, str, Event]]:
+        """Keep a notice for each lane that lost events, now that somebody will read it."""
+        rows = self._db.execute("SELECT chat_id, thread_id, n FROM lost").fetchall()
+        self._db.execute("DELETE FROM lost")
+        out = []
+        for chat_id, thread_id, n in rows:
+            text = f"The host could not reach the gateway for too long: {n} older events of this chat were dropped."
+            event = Event("notice", Lane(chat_id, thread_id or None), {"key": "spool", "text": text})
+            out.append((*self.append(event), event))
+        return out
+
+    def ack(self, seq: int) -> None:
+        """Everything up to seq is in the gateway's log."""
+        if seq <= self.acked:
+            return
+        size = self._db.execute("SELECT coalesce(sum(size), 0) FROM events WHERE seq<=?", (seq,)).fetchone()[
+            0
+        ]
+        self._db.execute("DELETE FROM events WHERE seq<=?", (seq,))
+        self.size -= int(size)
+        self.acked = seq
+        self._set("acked", seq)
+
+    def pending(self, after: int, upto: int, most: int = 256 * 1024) -> list[tuple[int, str]]:
+        """Return the next events in (after, upto], about `most` bytes of them."""
+        out: list[tuple[int, str]] = []
+        rows = self._db.execute(
+            "SELECT seq, frame FROM events WHERE seq>? AND seq<=? ORDER BY seq LIMIT 500", (after, upto)
+        )
+        for seq, frame in rows:
+            out.append((seq, frame))
+            most -= len(frame)
+            if most <= 0:
+                break
+        rows.close()
+        return out
+
+    # --- inbound ---
+
+    def store(self, item: Inbound, frame: dict[str, Any]) -> tuple[bool, int]:
+        """Keep an inbound item; returns whether it is new work, and up to which cursor all is safe."""
+        if item.cursor <= self.received:
+            return False, self.received
+        done = bool(item.message_id and self._remember(item))
+        found = self._db.execute(
+            "INSERT OR IGNORE INTO inbound VALUES (?, ?, ?, ?)",
+            (item.cursor, item.item, int(done), json.dumps(frame, ensure_ascii=True)),
+        ).rowcount
+        n = self._db.execute("SELECT count(*) FROM inbound WHERE cursor=?", (item.cursor,)).fetchone()[0]
+        if n >= item.items:
+            self._set_received(item.cursor)
+        return bool(found) and not done, self.received
+
+    def _remember(self, item: Inbound) -> bool:
+        """Note a message id; True when another cursor brought it before."""
+        there = self._db.execute("SELECT 1 FROM inbound WHERE cursor=? AND item=?", (item.cursor, item.item))
+        if there.fetchone():
+            return False  # the same item again, known by its key
+        new = self._db.execute(
+            "INSERT OR IGNORE INTO seen (message_id) VALUES (?)", (item.message_id,)
+        ).rowcount
+        self._db.execute("DELETE FROM seen WHERE n <= (SELECT max(n) FROM seen) - ?", (REMEMBERED,))
+        return not new
+
+    def finish(self, cursor: int, item: int) -> None:
+        """An inbound item is done: a restart must not bring it again."""
+        self._db.execute("UPDATE inbound SET done=1 WHERE cursor=? AND item=?", (cursor, item))
+        self._tidy()
+
+    def unfinished(self) -> list[Inbound]:
+        """Return what an earlier process left to do, in order."""
+        rows = self._db.execute("SELECT frame FROM inbound WHERE done=0 ORDER BY cursor, item").fetchall()
+        return [Inbound.of_frame(json.loads(frame)) for (frame,) in rows]
+
+    def _set_received(self, cursor: int) -> None:
+        self.received = cursor
+        self._set("received", cursor)
+        self._tidy()
+
+    def _tidy(self) -> None:
+        # A done item of an entry that is not complete yet stays, as the mark against its repetition.
+        self._db.execute("DELETE FROM inbound WHERE done=1 AND cursor<=?", (self.received,))
+
+    # --- the gateway ---
+
+    def meet(self, gateway: str, acked: int, received: int) -> bool:
+        """Take in a hello.ack; False when this is another gateway than before and all starts anew."""
+        if self.gateway and gateway and gateway != self.gateway:
+            log.warning("iris: this is another gateway than before; starting a new epoch")
+            self._restart()
+            self._set("gateway", gateway)
+            self.gateway = gateway
+            return False
+        if gateway and gateway != self.gateway:
+            self.gateway = gateway
+            self._set("gateway", gateway)
+            if received > self.received:
+                self._set_received(received)  # a new spool learns where its gateway stands
+        self.ack(min(acked, self.last_seq))
+        return True
+
+    def _restart(self) -> None:
+        """Begin a new epoch: nothing waits, nothing is known. seq goes on counting, which is legal."""
+        for table in ("events", "lost", "inbound", "seen", "meta"):
+            self._db.execute(f"DELETE FROM {table}")
+        self._set("epoch", mint("e_"))
+        self._set("made", now_ms())
+        self.reload()
+
+    def _set(self, name: str, value: str | int) -> None:
+        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, value))
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    """Open or make the database; a broken one is put aside, since a plugin that cannot start helps nobody."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        return _connect(path)
+    except sqlite3.DatabaseError as err:
+        if isinstance(err, sqlite3.OperationalError):
+            raise  # locked, no permission, no space: the file is fine
+        aside = path.with_name(f"{path.name}.broken-{now_ms()}")
+        log.error("iris: the spool is damaged and was put aside as %s", aside.name)
+        path.replace(aside)
+        for suffix in ("-wal", "-shm"):
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        return _connect(path)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    # Made by one thread, used by the pump's alone afterwards.
+    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
+    try:
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=NORMAL")
+        db.executescript(_SCHEMA)
+    except BaseException:
+        db.close()
+        raise
+    path.chmod(0o600)  # it holds texts of people
+    return db
