@@ -1,0 +1,211 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"iris-gateway/testenv"
+	"iris-gateway/testenv/proc"
+)
+
+// startLimit is how long the gateway may take until it listens: a second on an
+// idle machine, more for a -race binary beside other tests.
+const startLimit = 60 * time.Second
+
+// adminToken is the operator's; the gateway wants 32 characters or more.
+const adminToken = "e2e-admin-token-of-more-than-32-characters"
+
+// Gateway is the gateway binary on a Firestore project of its own. Stopped or
+// killed it can be started again on the same port and project.
+type Gateway struct {
+	bin  string
+	env  []string
+	port string // "0" before the first start
+	addr string // host:port
+	out  *output
+	p    *proc.Process // nil before the first start
+}
+
+// BuildGateway builds the real binary, with the race detector, once for all tests.
+func BuildGateway(bin string) error {
+	out, err := exec.Command("go", "build", "-race", "-o", bin, "iris-gateway/cmd/gateway").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("build of the gateway: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// NewGateway prepares a gateway that has never run; Start starts it.
+func NewGateway(bin string, firestore testenv.Emulator) *Gateway {
+	return &Gateway{
+		bin: bin, port: "0", out: newOutput(),
+		env: []string{
+			"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir(),
+			"IRIS_STORE=firestore", "IRIS_PROJECT=" + firestore.Project, testenv.EnvFirestore + "=" + firestore.Host,
+			"IRIS_ADDR=127.0.0.1", "IRIS_ADMIN_TOKEN=" + adminToken,
+			"IRIS_LOG=json", "IRIS_PUSH=off", "IRIS_RATE_LIMITS=off",
+			// A race found by the detector is an exit code that every stop looks at.
+			"GORACE=halt_on_error=1 exitcode=66", runMark,
+		},
+	}
+}
+
+// Running tells whether the process runs.
+func (g *Gateway) Running() bool { return g.p != nil && !g.p.Wait(0) }
+
+// URL is the gateway's base URL; the same after each restart.
+func (g *Gateway) URL() string { return "http://" + g.addr }
+
+// Start starts the process and waits until it says that it listens.
+func (g *Gateway) Start(t testing.TB) {
+	t.Helper()
+	from := g.out.len()
+	cmd := exec.Command(g.bin)
+	cmd.Env = append(append([]string{}, g.env...), "PORT="+g.port)
+	cmd.Stdout, cmd.Stderr = g.out, g.out
+	p, err := proc.Start(cmd)
+	if err != nil {
+		t.Fatalf("start the gateway: %v", err)
+	}
+	g.p = p
+	err = g.out.await(from, startLimit, p.Done(), func(line string) bool {
+		var l struct{ Message, Addr string }
+		if json.Unmarshal([]byte(line), &l) != nil || l.Message != "listening" || l.Addr == "" {
+			return false
+		}
+		g.addr = l.Addr
+		return true
+	})
+	if err != nil {
+		t.Fatalf("awaited the gateway's line \"listening\": %v; it wrote:\n%s", err, g.out.tail(40))
+	}
+	if _, g.port, err = net.SplitHostPort(g.addr); err != nil {
+		t.Fatalf("the gateway listens on %q: %v", g.addr, err)
+	}
+}
+
+// Terminate ends the gateway as Cloud Run does: SIGTERM, and 8 s until exit code 0.
+func (g *Gateway) Terminate(t testing.TB) {
+	t.Helper()
+	g.p.Signal(syscall.SIGTERM)
+	if !g.p.Wait(8 * time.Second) {
+		t.Errorf("the gateway still runs 8 s after SIGTERM")
+	} else if code := g.p.ExitCode(); code != 0 {
+		t.Errorf("the gateway's exit code after SIGTERM is %d (%v), want 0", code, g.p.Err())
+	}
+	g.p.Kill()
+}
+
+// Kill ends the gateway in the middle of whatever it does (SIGKILL).
+func (g *Gateway) Kill(t testing.TB) {
+	t.Helper()
+	if g.p.Wait(0) {
+		t.Errorf("the gateway ended before it was killed: %v", g.p.Err())
+	}
+	g.p.Kill()
+}
+
+// Stop ends the gateway at the end of the tests.
+func (g *Gateway) Stop() {
+	if g.p != nil {
+		g.p.Stop(10 * time.Second)
+	}
+}
+
+// ShowOnFailure prints what it wrote during this test, if the test fails.
+func (g *Gateway) ShowOnFailure(t testing.TB) { g.out.showOnFailure(t, "the gateway") }
+
+// Host is a gateway as the operator makes it for one hermes host.
+type Host struct {
+	GatewayID string `json:"gateway_id"`
+	Token     string `json:"host_token"`
+}
+
+// CreateHost makes a gateway record; its token is what a hermes host is given.
+func (g *Gateway) CreateHost(t testing.TB, name string) Host {
+	t.Helper()
+	var h Host
+	g.admin(t, http.MethodPost, "/admin/gateways", map[string]string{"name": name}, http.StatusCreated, &h)
+	if h.GatewayID == "" || h.Token == "" {
+		t.Fatalf("POST /admin/gateways answered without id or token: %+v", h)
+	}
+	return h
+}
+
+// Pair makes a device token, as `iris pair` does.
+func (g *Gateway) Pair(t testing.TB, h Host, name string) string {
+	t.Helper()
+	var d struct{ Token, URL string }
+	g.admin(t, http.MethodPost, "/admin/gateways/"+h.GatewayID+"/devices", map[string]string{"name": name}, http.StatusCreated, &d)
+	if d.Token == "" || !strings.HasPrefix(d.URL, "iris://pair?") {
+		t.Fatalf("pairing answered token %q, url %q", d.Token, d.URL)
+	}
+	return d.Token
+}
+
+// AwaitHost waits until the host is attached, by asking: nothing announces it to
+// an operator.
+func (g *Gateway) AwaitHost(t testing.TB, h Host) {
+	t.Helper()
+	var list json.RawMessage
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		g.admin(t, http.MethodGet, "/admin/gateways", nil, http.StatusOK, &list)
+		var l struct {
+			Gateways []struct {
+				ID   string `json:"gateway_id"`
+				Host struct{ Attached bool }
+			}
+		}
+		if err := json.Unmarshal(list, &l); err != nil {
+			t.Fatalf("GET /admin/gateways: %v in %s", err, list)
+		}
+		for _, gw := range l.Gateways {
+			if gw.ID == h.GatewayID && gw.Host.Attached {
+				return
+			}
+		}
+	}
+	t.Fatalf("awaited that the host of %s is attached; after 60 s the list says %s", h.GatewayID, list)
+}
+
+// admin calls the admin API.
+func (g *Gateway) admin(t testing.TB, method, path string, body any, want int, into any) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	b, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, g.URL()+path, bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+adminToken)
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, path, err)
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != want {
+		t.Fatalf("%s %s: %s %s (%v), want %d", method, path, resp.Status, answer, err, want)
+	}
+	if err := json.Unmarshal(answer, into); err != nil {
+		t.Fatalf("%s %s answered %s: %v", method, path, answer, err)
+	}
+}
+
+// client keeps no connection: a gateway that is killed would leave dead ones behind.
+var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

@@ -1,0 +1,122 @@
+package e2e_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"iris-gateway/e2e"
+	"iris-gateway/e2e/model"
+	"iris-gateway/testenv"
+)
+
+// gatewayBin is the real binary, built once before the tests.
+var gatewayBin string
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
+
+// run builds the gateway, runs the tests, ends what they share, and fails when a
+// process or a goroutine is left.
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "iris-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	if gatewayBin = filepath.Join(dir, "gateway"); !testing.Short() {
+		if err := e2e.BuildGateway(gatewayBin); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
+	shared.dir = dir
+	code := m.Run()
+	shared.stop()
+	if left := e2e.Leftovers(); len(left) > 0 {
+		fmt.Fprintln(os.Stderr, "FAIL: processes left by the tests:", left)
+		return 1
+	}
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, "FAIL:", err)
+		return 1
+	}
+	return code
+}
+
+// stack is a gateway with a real hermes attached. The tests that need hermes share
+// one and run one after the other: its first turn on a fresh home takes long.
+type stack struct {
+	dir string
+
+	mu     sync.Mutex
+	model  *model.Server
+	gate   *e2e.Gateway
+	host   e2e.Host
+	hermes *e2e.Hermes
+}
+
+var shared stack
+
+// start returns the shared stack with all parts running, also after a test that
+// failed half-way.
+func start(t *testing.T) *stack {
+	t.Helper()
+	firestore, python := testenv.Firestore(t), testenv.HermesPython(t)
+	s := &shared
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gate == nil {
+		s.gate = e2e.NewGateway(gatewayBin, firestore)
+	}
+	s.gate.ShowOnFailure(t)
+	if !s.gate.Running() {
+		s.gate.Start(t)
+	}
+	if s.hermes == nil {
+		s.create(t, python)
+	}
+	s.hermes.ShowOnFailure(t)
+	if !s.hermes.Running() {
+		s.hermes.Start(t)
+	}
+	s.gate.AwaitHost(t, s.host)
+	return s
+}
+
+// create makes the model, the host's record and hermes' home.
+func (s *stack) create(t *testing.T, python string) {
+	t.Helper()
+	s.model = model.Start()
+	s.host = s.gate.CreateHost(t, "home")
+	hermes, err := e2e.NewHermes(e2e.HermesConfig{
+		Python: python, Dir: filepath.Join(s.dir, "hermes"), Plugin: "../plugin/iris",
+		ModelURL: s.model.URL(), IrisURL: s.gate.URL(), Token: s.host.Token,
+	})
+	if err != nil {
+		t.Fatalf("hermes' home: %v", err)
+	}
+	s.hermes = hermes
+}
+
+func (s *stack) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.hermes != nil {
+		s.hermes.Stop()
+	}
+	if s.gate != nil {
+		s.gate.Stop()
+	}
+	if s.model != nil {
+		s.model.Close()
+	}
+}

@@ -1,0 +1,69 @@
+package model
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+)
+
+// chatRequest is what the script looks at of a request.
+type chatRequest struct {
+	Model    string          `json:"model"`
+	Stream   bool            `json:"stream"`
+	Messages []message       `json:"messages"`
+	Tools    json.RawMessage `json:"tools"`
+}
+
+type message struct {
+	Role      string            `json:"role"`
+	Content   content           `json:"content"`
+	ToolCalls []json.RawMessage `json:"tool_calls"`
+}
+
+// content is a message's text: a string, or a list of parts some of which are text.
+type content string
+
+func (c *content) UnmarshalJSON(b []byte) error {
+	var s string
+	if json.Unmarshal(b, &s) == nil { // null too: no text
+		*c = content(s)
+		return nil
+	}
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	if err := json.Unmarshal(b, &parts); err != nil {
+		return err
+	}
+	var texts []string
+	for _, p := range parts {
+		texts = append(texts, p.Text)
+	}
+	*c = content(strings.Join(texts, " "))
+	return nil
+}
+
+var keyword = regexp.MustCompile(`#([a-z0-9]+)`)
+
+// pick chooses the scenario by the last user message and the round by the tool
+// calls made since. A request without tools is one of hermes' own: scenario "".
+func pick(req chatRequest) (scenario string, round int, user string) {
+	for _, m := range req.Messages {
+		switch {
+		case m.Role == "user":
+			user, round = string(m.Content), 0
+		case m.Role == "assistant" && len(m.ToolCalls) > 0:
+			round++
+		}
+	}
+	if len(req.Tools) == 0 || string(req.Tools) == "null" || string(req.Tools) == "[]" {
+		return "", 0, user
+	}
+	scenario = "plain"
+	for _, k := range keyword.FindAllStringSubmatch(user, -1) {
+		if _, ok := scenarios[k[1]]; ok {
+			scenario = k[1]
+		}
+	}
+	return scenario, round, user
+}
