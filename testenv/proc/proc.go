@@ -3,7 +3,6 @@
 package proc
 
 import (
-	"errors"
 	"os/exec"
 	"syscall"
 	"time"
@@ -80,9 +79,4 @@ func (p *Process) Stop(grace time.Duration) {
 func (p *Process) Kill() {
 	p.SignalGroup(syscall.SIGKILL)
 	<-p.done
-}
-
-// GroupGone tells whether nothing of the child's group is left.
-func (p *Process) GroupGone() bool {
-	return errors.Is(syscall.Kill(-p.Pid(), 0), syscall.ESRCH)
 }
