@@ -2,7 +2,7 @@ package wire
 
 import "iris-gateway/iris"
 
-// Close codes of the device socket and the host link.
+// Close codes of the device socket and the host link (protocol: Close codes).
 const (
 	CloseGoingAway   = 1001 // instance goes away, or the connection's time is up: reconnect at once
 	CloseTooBig      = 1009 // frame too large: do not repeat it

@@ -2,9 +2,10 @@ package wire
 
 import "iris-gateway/iris"
 
-// Frames from the gateway, in the order of the seed.
+// Frames from the gateway, in the order of the protocol, which tells what each
+// one means under its type. testdata holds an example of each.
 type (
-	// HelloAck accepts a device.
+	// HelloAck accepts a device (protocol: hello.ack, Opening).
 	HelloAck struct {
 		ServerCaps       ServerCaps `json:"server_caps"`
 		SyncCursor       int64      `json:"sync_cursor"`        // the device has received everything up to here
@@ -19,6 +20,7 @@ type (
 		Text       string        `json:"text"`
 		Commentary bool          `json:"commentary,omitempty"` // only in history: a beat
 		Reasoning  string        `json:"reasoning,omitempty"`
+		Media      []Media       `json:"media,omitempty"`
 		ReplyTo    string        `json:"reply_to,omitempty"`
 		Model      string        `json:"model,omitempty"`
 		Tokens     int           `json:"tokens,omitempty"`
@@ -111,18 +113,19 @@ type (
 		OldestMessageID string    `json:"oldest_message_id,omitempty"`
 	}
 
-	// ReadReceipt says that the host has accepted the user's message.
+	// ReadReceipt says that the host has accepted the user's message (protocol:
+	// Rules).
 	ReadReceipt struct {
 		MessageID string `json:"message_id"`
 	}
 
-	// SyncDone ends a replay.
+	// SyncDone ends a replay (protocol: One answer per request).
 	SyncDone struct {
 		Cursor   int64 `json:"cursor"`   // resume from here
 		Complete bool  `json:"complete"` // false: entries are missing, reload by history
 	}
 
-	// Status is the state of gateway and host.
+	// Status is the state of gateway and host (protocol: Opening).
 	Status struct {
 		State State `json:"state"`
 	}
@@ -150,7 +153,8 @@ const (
 	StateRestarting State = "restarting"
 )
 
-// ServerCaps says what the gateway can do; each is true only if it works.
+// ServerCaps says what the gateway can do; each is true only if it works
+// (protocol: Opening).
 type ServerCaps struct {
 	Streaming     bool   `json:"streaming"`
 	Reasoning     bool   `json:"reasoning"`
@@ -162,7 +166,16 @@ type ServerCaps struct {
 	MediaMaxBytes int64  `json:"media_max_bytes"`
 }
 
-// Channel is an entry of the directory.
+// Media describes a file that belongs to a message (protocol: message, Media).
+type Media struct {
+	MediaID  string `json:"media_id"`
+	Kind     string `json:"kind"` // image, audio, video, document …
+	Mime     string `json:"mime"`
+	Size     int64  `json:"size"` // bytes
+	Filename string `json:"filename"`
+}
+
+// Channel is an entry of the directory (protocol: Opening).
 type Channel struct {
 	ChatID        string `json:"chat_id"`
 	ThreadID      string `json:"thread_id,omitempty"`

@@ -9,7 +9,7 @@ const (
 	TypePing        = "ping"
 )
 
-// Payloads of the requests.
+// Payloads of the requests. The protocol tells under their type what they ask for.
 type (
 	// Hello is the first frame of a connection.
 	Hello struct {
@@ -25,7 +25,7 @@ type (
 	MessageSend struct {
 		Text       string   `json:"text"`
 		ReplyTo    string   `json:"reply_to"`
-		MediaRefs  []string `json:"media_refs"`
+		MediaRefs  []string `json:"media_refs" max:"32"`
 		AutoThread bool     `json:"auto_thread"`
 		ClientID   string   `json:"client_id"` // idempotency key
 	}
