@@ -1,0 +1,173 @@
+package turn_test
+
+import (
+	"fmt"
+	"strings"
+
+	"iris-gateway/handlers/turn"
+	"iris-gateway/handlers/wire"
+	"iris-gateway/iris"
+)
+
+// check walks the frames that devices got and returns what is wrong with them:
+// the rules of issue "Everything hermes says", that hold for every sequence.
+func check(frames []turn.Frame) (faults []string) {
+	c := checker{
+		open: map[string]iris.Lane{}, over: map[string]bool{}, text: map[string]string{},
+		busy: map[iris.Lane]bool{}, tools: map[iris.Lane]map[int]bool{}, index: map[iris.Lane]int{},
+	}
+	for _, f := range frames {
+		c.frame(f)
+	}
+	for id := range c.open {
+		c.fault("%s was started and never stopped", id)
+	}
+	for lane, tools := range c.tools {
+		for i := range tools {
+			c.fault("tool %d of %v never ended", i, lane)
+		}
+	}
+	for lane, busy := range c.busy {
+		if busy {
+			c.fault("%v stays busy", lane)
+		}
+	}
+	return c.faults
+}
+
+type checker struct {
+	open   map[string]iris.Lane // messages that were started
+	over   map[string]bool      // messages that were stopped
+	text   map[string]string    // their last update
+	busy   map[iris.Lane]bool
+	tools  map[iris.Lane]map[int]bool // open tools
+	index  map[iris.Lane]int          // highest index of the busy time
+	faults []string
+}
+
+func (c *checker) fault(format string, args ...any) {
+	c.faults = append(c.faults, fmt.Sprintf(format, args...))
+}
+
+func (c *checker) frame(f turn.Frame) {
+	durable := false
+	switch p := f.Payload.(type) {
+	case wire.AgentBusy:
+		durable = f.Durable // a snapshot repeats it
+		c.busy[f.Lane] = true
+	case wire.AgentIdle:
+		durable = true
+		c.idle(f.Lane)
+	case wire.MessageStart:
+		c.inTurn(f.Lane, "message.start of "+p.MessageID)
+		if c.over[p.MessageID] {
+			c.fault("%s starts after its end", p.MessageID)
+		}
+		c.open[p.MessageID] = f.Lane
+	case wire.MessageUpdate:
+		c.update(f, p)
+	case wire.MessageStop:
+		durable = true
+		c.inTurn(f.Lane, "message.stop of "+p.MessageID)
+		c.stop(f, p.MessageID, p.FinalText)
+	case wire.Message:
+		durable = true
+		if _, open := c.open[p.MessageID]; open {
+			c.fault("message of %s, which is open", p.MessageID)
+		}
+		c.stop(f, p.MessageID, p.Text)
+	case wire.Commentary:
+		durable = true
+		c.stop(f, p.MessageID, p.Text)
+	case wire.ToolStart:
+		durable = f.Durable
+		c.toolStart(f.Lane, p.Index)
+	case wire.ToolEnd:
+		durable = true
+		c.inTurn(f.Lane, "tool.end")
+		if !c.tools[f.Lane][p.Index] {
+			c.fault("tool %d of %v ends without a start in front of it", p.Index, f.Lane)
+		}
+		delete(c.tools[f.Lane], p.Index)
+	case wire.Notification:
+		durable = true
+	}
+	if f.Durable != durable {
+		c.fault("%s durable: %v", f.Payload.FrameType(), f.Durable)
+	}
+}
+
+func (c *checker) inTurn(lane iris.Lane, what string) {
+	if !c.busy[lane] {
+		c.fault("%s while %v is idle", what, lane)
+	}
+}
+
+func (c *checker) idle(lane iris.Lane) {
+	c.inTurn(lane, "agent.idle")
+	c.busy[lane], c.index[lane] = false, 0
+	for id, l := range c.open {
+		if l == lane {
+			c.fault("%s is open when %v gets idle", id, lane)
+		}
+	}
+	for i := range c.tools[lane] {
+		c.fault("tool %d is open when %v gets idle", i, lane)
+	}
+}
+
+func (c *checker) update(f turn.Frame, p wire.MessageUpdate) {
+	if _, open := c.open[p.MessageID]; !open {
+		c.fault("update of %s, which is not open", p.MessageID)
+	}
+	old := c.text[p.MessageID]
+	if strings.HasPrefix(old, p.Text) && len(p.Text) < len(old) {
+		c.fault("%s shrinks from %q to %q", p.MessageID, old, p.Text)
+	}
+	c.text[p.MessageID] = p.Text
+	c.clean(p.MessageID, p.Text)
+}
+
+func (c *checker) stop(f turn.Frame, id, text string) {
+	if c.over[id] {
+		c.fault("%s ends twice", id)
+	}
+	c.over[id] = true
+	delete(c.open, id)
+	c.clean(id, text)
+	if len(f.Changes) != 1 || len(f.Messages) != 1 || f.Messages[0] != id {
+		c.fault("%s ends with changes %v, messages %v", id, f.Changes, f.Messages)
+		return
+	}
+	put, ok := f.Changes[0].(iris.PutMessage)
+	if !ok || put.Message.ID != id || put.Message.Text != text || put.Message.Lane != f.Lane || put.Message.At.UnixMilli() <= 0 {
+		c.fault("%s: row %+v does not fit the frame", id, f.Changes[0])
+	}
+}
+
+func (c *checker) clean(id, text string) {
+	if strings.Contains(text, "▉") || strings.HasPrefix(text, "\n") {
+		c.fault("%s is not clean: %q", id, text)
+	}
+	fenced := false
+	for line := range strings.SplitSeq(text, "\n") {
+		if strings.HasPrefix(line, "```") {
+			fenced = !fenced
+		}
+		if !fenced && strings.HasPrefix(line, "MEDIA:/") {
+			c.fault("%s has a media line: %q", id, text)
+		}
+	}
+}
+
+func (c *checker) toolStart(lane iris.Lane, index int) {
+	c.inTurn(lane, "tool.start")
+	if c.tools[lane] == nil {
+		c.tools[lane] = map[int]bool{}
+	}
+	if !c.tools[lane][index] && index != c.index[lane]+1 {
+		c.fault("tool %d of %v starts after tool %d", index, lane, c.index[lane])
+	}
+	c.tools[lane][index] = true
+	c.index[lane] = max(c.index[lane], index)
+}

@@ -1,0 +1,155 @@
+package turn
+
+import (
+	"iris-gateway/handlers/link"
+	"iris-gateway/handlers/wire"
+	"iris-gateway/iris"
+)
+
+// Believe tells a new machine of a turn that the log believes open: the busy
+// turn of a lane, with what is known of its messages and tools. It is called
+// before Resume. Without it the repeated end of a turn whose start is in the
+// log already would find no turn to end.
+func (m *Machine) Believe(b link.Turn) {
+	if m.find(b.Turn) != nil {
+		return
+	}
+	t := m.begin(b.Turn, b.Lane(), b.StartedAt)
+	t.announced, t.named = true, false
+	m.restore(t, b)
+	m.out = nil // devices get it by Snapshot
+}
+
+// Resume takes a host's hello: what runs now, including what the events that
+// the host repeats next will tell. It returns the live frames that connected
+// devices lack.
+func (m *Machine) Resume(h link.Hello) []Frame {
+	m.streaming = h.Agent.Streaming
+	m.catching = true
+	for _, t := range m.turns {
+		t.named = false
+	}
+	for _, b := range h.Turns {
+		t := m.find(b.Turn)
+		if t == nil {
+			t = m.begin(b.Turn, b.Lane(), b.StartedAt)
+		}
+		t.named = true
+		m.restore(t, b)
+	}
+	for _, t := range m.turns {
+		m.settleTyping(t.lane)
+	}
+	return m.take()
+}
+
+// restore adds what a hello tells of a turn.
+func (m *Machine) restore(t *running, b link.Turn) {
+	if b.Source != "" {
+		t.source = b.Source
+	}
+	if b.Reasoning != "" {
+		t.agent.reasoning = b.Reasoning
+	}
+	for _, bm := range b.Messages {
+		if m.stopped.has(bm.MessageID) {
+			continue
+		}
+		msg := t.message(bm.MessageID)
+		if msg == nil {
+			msg = &message{id: bm.MessageID, began: bm.Began}
+			t.open = append(t.open, opened{message: msg})
+		}
+		if msg.final { // nothing newer will come
+			continue
+		}
+		text, reasoning := cleanLive(bm.Text)
+		msg.reasoning = reasoning
+		m.show(t, msg, text)
+	}
+	for _, bt := range b.Tools {
+		if _, seen := t.tools[bt.Call]; !seen {
+			m.openTool(t, &tool{call: bt.Call, index: bt.Index, name: bt.Name, args: bt.Args})
+		}
+	}
+}
+
+// Lost closes the turns that the host's last hello did not name: nobody works
+// on them any more. It is called once the hello's last_seq has been taken (at
+// once if it is in the log already): until then the host may repeat their end.
+func (m *Machine) Lost() []Frame {
+	m.catching = false
+	for _, t := range append([]*running(nil), m.turns...) {
+		if !t.named {
+			m.closeAll(t, ending{failed: true, lost: true})
+		}
+	}
+	return m.take()
+}
+
+// Open returns the turns that are open, as [Machine.Believe] takes them.
+func (m *Machine) Open() []link.Turn {
+	var all []link.Turn
+	for _, t := range m.turns {
+		b := link.Turn{
+			Turn: t.id, ChatID: t.lane.ChatID, ThreadID: t.lane.ThreadID,
+			StartedAt: t.began, Source: t.source, Reasoning: t.agent.reasoning,
+		}
+		for _, msg := range t.messages() {
+			b.Messages = append(b.Messages, link.TurnMessage{MessageID: msg.id, Text: msg.text, Began: msg.began})
+		}
+		for _, tl := range t.openTools() {
+			b.Tools = append(b.Tools, link.TurnTool{Call: tl.call, Index: tl.index, Name: tl.name, Args: tl.args})
+		}
+		all = append(all, b)
+	}
+	return all
+}
+
+// Snapshot returns what a device that connects in the middle of a turn must be
+// told of each busy lane, as live frames.
+func (m *Machine) Snapshot() []Frame {
+	told := make(map[iris.Lane]bool)
+	for _, t := range m.turns {
+		if !told[t.lane] {
+			told[t.lane] = true
+			m.snapshotLane(t.lane, t.busy())
+		}
+	}
+	return m.take()
+}
+
+func (m *Machine) snapshotLane(lane iris.Lane, busy wire.AgentBusy) {
+	m.live(lane, busy)
+	for _, t := range m.turns {
+		if t.lane != lane {
+			continue
+		}
+		for _, msg := range t.messages() {
+			if msg.started {
+				m.live(lane, wire.MessageStart{MessageID: msg.id, Role: iris.RoleAssistant}, msg.id)
+				m.live(lane, wire.MessageUpdate{MessageID: msg.id, Text: msg.text}, msg.id)
+			}
+		}
+		for _, tl := range t.openTools() {
+			m.live(lane, tl.start())
+		}
+	}
+	if m.typing[lane] {
+		m.live(lane, wire.Typing{On: true})
+	}
+}
+
+// Forget drops what is known of a lane that was deleted.
+func (m *Machine) Forget(lane iris.Lane) {
+	kept := m.turns[:0]
+	for _, t := range m.turns {
+		if t.lane == lane {
+			m.closed.add(t.id)
+			continue
+		}
+		kept = append(kept, t)
+	}
+	m.turns = kept
+	delete(m.typing, lane)
+}

@@ -1,0 +1,208 @@
+package turn
+
+import (
+	"slices"
+
+	"iris-gateway/handlers/link"
+	"iris-gateway/handlers/wire"
+	"iris-gateway/iris"
+)
+
+// running is an open turn: one processing of hermes. It may hold several agent
+// turns, one after the other, or none.
+type running struct {
+	id        string
+	lane      iris.Lane
+	source    string
+	began     int64 // ms
+	announced bool  // its agent.busy is in the log
+	named     bool  // the host's last hello names it, or it began after that
+	spoke     bool  // something of an answer is visible: no typing indicator until a tool runs
+
+	open    []opened            // in the order they were opened
+	tools   map[string]bool     // tool calls seen; false once they have ended
+	notices []wire.Notification // those that the turn's error may repeat
+
+	agent agentTurn
+}
+
+// agentTurn is what is gathered between one model.start and the next.
+type agentTurn struct {
+	asked     bool     // a model was asked
+	failing   bool     // the last word of the model was an error that is not tried again
+	answered  bool     // the answer is known
+	answer    string   // cleaned
+	beats     []string // texts of calls that ended with tool calls, their message still to come
+	reasoning string   // of all calls so far, joined
+	model     string
+	tokens    int
+}
+
+// opened is something whose end is still to come: a message or a tool.
+type opened struct {
+	message *message
+	tool    *tool
+}
+
+// begin adds an open turn.
+func (m *Machine) begin(id string, lane iris.Lane, at int64) *running {
+	t := &running{id: id, lane: lane, began: at, named: !m.catching, tools: make(map[string]bool)}
+	m.turns = append(m.turns, t)
+	return t
+}
+
+// find returns the open turn of that id, or nil.
+func (m *Machine) find(id string) *running {
+	for _, t := range m.turns {
+		if t.id == id {
+			return t
+		}
+	}
+	return nil
+}
+
+// turnStart opens a turn. Several may be open in a lane: it is busy with the
+// first and idle after the last.
+func (m *Machine) turnStart(ev link.Event, b link.TurnStart) error {
+	if ev.Turn == "" {
+		return missing(ev, "turn")
+	}
+	if m.closed.has(ev.Turn) {
+		return nil
+	}
+	t := m.find(ev.Turn)
+	if t == nil {
+		t = m.begin(ev.Turn, ev.Lane(), ev.At)
+	}
+	t.source = b.Source
+	for _, other := range m.turns {
+		if other.lane == t.lane && other.announced && other != t {
+			return nil
+		}
+	}
+	m.announce(t)
+	return nil
+}
+
+// announce says that the lane is busy with the turn.
+func (m *Machine) announce(t *running) {
+	t.announced = true
+	m.entry(t.lane, t.busy(), iris.SetBusy{Lane: t.lane, Turn: t.id})
+}
+
+// busy is the turn's agent.busy frame.
+func (t *running) busy() wire.AgentBusy {
+	if t.source == link.SourceCron {
+		return wire.AgentBusy{Reason: "cron"}
+	}
+	return wire.AgentBusy{Reason: "processing"}
+}
+
+// turnEnd closes everything that the turn left open, and the turn.
+func (m *Machine) turnEnd(ev link.Event, b link.TurnEnd) error {
+	if ev.Turn == "" {
+		return missing(ev, "turn")
+	}
+	t := m.find(ev.Turn)
+	if t == nil {
+		m.closed.add(ev.Turn)
+		return nil
+	}
+	e := ending{
+		footer: t.footer(b),
+		failed: b.Outcome == link.OutcomeFailed,
+		notify: b.Outcome == link.OutcomeCompleted,
+		at:     ev.At,
+	}
+	if e.failed {
+		e.error, _ = cleanFinal(b.Error)
+		e.footer = footer{}
+	}
+	m.releaseNotices(t, t.errors(e))
+	m.closeAll(t, e)
+	return nil
+}
+
+// closeAll ends messages and tools in the order they were opened, and the
+// turn with them.
+func (m *Machine) closeAll(t *running, e ending) {
+	told := !e.failed || e.error == ""
+	e.sole = len(t.messages()) == 1
+	for _, o := range slices.Clone(t.open) {
+		if o.tool != nil {
+			m.cutTool(t, o.tool, e.at)
+			continue
+		}
+		told = m.closeMessage(t, o.message, e) || told
+	}
+	if !told {
+		m.sayError(t, e)
+	}
+	m.turns = slices.DeleteFunc(m.turns, func(other *running) bool { return other == t })
+	m.closed.add(t.id)
+	m.settleTyping(t.lane)
+	m.release(t)
+}
+
+// release says that the lane is idle, or goes over to another of its turns:
+// the row must name a turn that runs.
+func (m *Machine) release(t *running) {
+	for _, other := range m.turns {
+		if other.lane != t.lane {
+			continue
+		}
+		if t.announced {
+			m.announce(other)
+		}
+		return
+	}
+	m.entry(t.lane, wire.AgentIdle{}, iris.SetBusy{Lane: t.lane})
+}
+
+// drop takes something off the list of what is open.
+func (t *running) drop(o opened) {
+	t.open = slices.DeleteFunc(t.open, func(other opened) bool { return other == o })
+}
+
+// messages returns the open messages, oldest first.
+func (t *running) messages() []*message {
+	var all []*message
+	for _, o := range t.open {
+		if o.message != nil {
+			all = append(all, o.message)
+		}
+	}
+	return all
+}
+
+// openTools returns the open tools, oldest first.
+func (t *running) openTools() []*tool {
+	var all []*tool
+	for _, o := range t.open {
+		if o.tool != nil {
+			all = append(all, o.tool)
+		}
+	}
+	return all
+}
+
+// settleTyping derives the typing indicator of a lane: on from the start of a
+// turn until something of an answer is visible, and again while tools run.
+func (m *Machine) settleTyping(lane iris.Lane) {
+	want := false
+	for _, t := range m.turns {
+		if t.lane == lane && (!t.spoke || len(t.openTools()) > 0) {
+			want = true
+		}
+	}
+	switch {
+	case want == m.typing[lane]:
+	case want:
+		m.typing[lane] = true
+		m.live(lane, wire.Typing{On: true})
+	default:
+		delete(m.typing, lane)
+		m.live(lane, wire.Typing{On: false})
+		m.live(lane, wire.TypingStop{})
+	}
+}
