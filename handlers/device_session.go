@@ -1,0 +1,94 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+
+	"iris-gateway/handlers/wire"
+	"iris-gateway/iris"
+)
+
+// maxMalformed is how many malformed frames a device may send.
+const maxMalformed = 20
+
+// readFrames reads requests until the connection ends.
+func (d *deviceSession) readFrames(ctx context.Context) error {
+	for {
+		binary, data, err := read(ctx, d.ws)
+		if err != nil {
+			return err
+		}
+		if binary {
+			d.reply(nil, iris.Errorf(iris.CodeUnsupported, "binary frame without a transfer"))
+			continue
+		}
+		req, err := wire.Decode(data)
+		switch {
+		case errors.Is(err, wire.ErrMalformed):
+			if d.malformed++; d.malformed >= maxMalformed {
+				return &wire.CloseError{Code: wire.CloseMalformed, Err: iris.Errorf(iris.CodeUnsupported, "%d malformed frames", d.malformed)}
+			}
+			d.reply(nil, err)
+		case err != nil:
+			d.reply(req.ID, err)
+		default:
+			if err := d.handle(ctx, req); err != nil {
+				d.reply(req.ID, err)
+			}
+		}
+	}
+}
+
+// handle does what a request asks for. The error is the request's answer.
+func (d *deviceSession) handle(ctx context.Context, req wire.Request) error {
+	switch req.Type {
+	case wire.TypeMessageSend:
+		return d.handleMessageSend(ctx, req)
+	case wire.TypeSync:
+		return d.handleSync(req)
+	case wire.TypeHistory:
+		return d.handleHistory(ctx, req)
+	case wire.TypePing:
+		return d.handlePing(req)
+	case wire.TypeHello:
+		return iris.Errorf(iris.CodeUnsupported, "hello was said already")
+	default:
+		if req.ID == nil {
+			return nil // unknown frames are ignored
+		}
+		return iris.Errorf(iris.CodeUnsupported, "type %q is not supported", printable(req.Type))
+	}
+}
+
+// handlePing answers ping.
+func (d *deviceSession) handlePing(req wire.Request) error {
+	ping, err := wire.DecodePayload[wire.Ping](req)
+	if err != nil {
+		return err
+	}
+	d.answer(req, iris.Lane{}, wire.Pong(ping))
+	return nil
+}
+
+// answer sends the one answer to a request.
+func (d *deviceSession) answer(req wire.Request, lane iris.Lane, p wire.Payload) {
+	d.socket.Send(wire.WithID(wire.Encode(lane, p), req.ID))
+}
+
+// reply sends an error frame.
+func (d *deviceSession) reply(id wire.RequestID, err error) {
+	f := frameError(err)
+	if f.Code == iris.CodeInternal {
+		d.log.Error("request failed", "err", err)
+	}
+	d.socket.Send(wire.WithID(wire.Encode(iris.Lane{}, f), id))
+}
+
+// printable shortens what a device sent for an error text.
+func printable(s string) string {
+	const limit = 64
+	if r := []rune(s); len(r) > limit {
+		return string(r[:limit]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,275 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"iris-gateway/handlers/hub"
+	"iris-gateway/handlers/wire"
+	"iris-gateway/iris"
+)
+
+// helloWait is how long a peer may take to say hello.
+const helloWait = 10 * time.Second
+
+// deviceSession is the connection of a device, from the upgrade to the end.
+type deviceSession struct {
+	server   *Server
+	log      *slog.Logger
+	ws       *websocket.Conn
+	socket   *hub.Socket
+	receipts *receipts
+
+	// Set once hello was accepted.
+	gateway *hub.Gateway
+	device  iris.Device
+	dev     *hub.Device
+	fresh   bool // first connection of the device: it begins at the head
+	syncs   chan syncRequest
+	wait    sync.WaitGroup // goroutines of the session
+
+	malformed int
+}
+
+// handleDevice answers GET /ws.
+func (s *Server) handleDevice(w http.ResponseWriter, r *http.Request) {
+	if !s.enter(w, r) {
+		return
+	}
+	defer s.leave()
+	ws, err := accept(w, r, wire.MaxHelloFrame)
+	if err != nil {
+		s.log.Info("device socket refused", "err", err)
+		return
+	}
+	d := &deviceSession{server: s, log: s.log, ws: ws, syncs: make(chan syncRequest, maxSyncs)}
+	d.receipts = newReceipts(d)
+	d.socket = hub.NewSocket(s.ctx, conn{ws}, d.receipts.written)
+	remove := s.add(d.socket, true)
+	defer remove()
+	d.end(d.run(d.socket.Context()))
+}
+
+// run is the session: hello, then frames until the connection ends.
+func (d *deviceSession) run(ctx context.Context) error {
+	req, hello, err := d.hello(ctx)
+	if err != nil {
+		return err
+	}
+	token, err := d.authenticate(ctx, hello)
+	if err != nil {
+		return err
+	}
+	g, release, err := d.server.cfg.Hub.Open(ctx, token.Gateway)
+	if err != nil {
+		return err
+	}
+	defer release()
+	d.gateway, d.log = g, d.log.With("gateway", g.ID, "device", hello.DeviceID)
+	if err := d.identify(ctx, token, hello); err != nil {
+		return err
+	}
+	defer d.detach()
+	if err := d.attach(ctx, hello.DeviceName, req.ID); err != nil {
+		return err
+	}
+	d.ws.SetReadLimit(wire.MaxTextFrame)
+	d.wait.Go(func() { d.receipts.run(ctx) })
+	d.wait.Go(func() { d.serveSyncs(ctx) })
+	return d.readFrames(ctx)
+}
+
+// hello reads the first frame, which must be a valid hello.
+func (d *deviceSession) hello(ctx context.Context) (wire.Request, wire.Hello, error) {
+	late := time.AfterFunc(helloWait, func() {
+		d.fail(&wire.CloseError{Code: wire.CloseProtocol, Err: iris.Errorf(iris.CodeUnsupported, "no hello within %v", helloWait)})
+	})
+	defer late.Stop()
+	binary, data, err := read(ctx, d.ws)
+	if err != nil {
+		return wire.Request{}, wire.Hello{}, err
+	}
+	if binary {
+		return wire.Request{}, wire.Hello{}, iris.Errorf(iris.CodeUnsupported, "first frame must be hello, not binary")
+	}
+	req, err := wire.Decode(data)
+	switch {
+	case err != nil:
+		return req, wire.Hello{}, err
+	case req.Version != wire.Version:
+		return req, wire.Hello{}, iris.Errorf(iris.CodeUnsupported, "protocol version %d is not supported, this gateway speaks %d", req.Version, wire.Version)
+	case req.Type != wire.TypeHello:
+		return req, wire.Hello{}, iris.Errorf(iris.CodeUnsupported, "first frame must be hello, not %q", req.Type)
+	}
+	hello, err := wire.DecodePayload[wire.Hello](req)
+	return req, hello, err
+}
+
+// authenticate looks the token up. One read tells gateway, device and expiry.
+func (d *deviceSession) authenticate(ctx context.Context, hello wire.Hello) (iris.Token, error) {
+	token, err := d.server.cfg.Store.Token(ctx, iris.HashToken(hello.Token))
+	switch {
+	case err != nil:
+		return token, err
+	case token.Kind != iris.TokenDevice:
+		return token, iris.Errorf(iris.CodeAuth, "this is not a device token")
+	case token.Device == "" && time.Now().After(token.Expires):
+		return token, iris.Errorf(iris.CodeAuth, "the pairing has expired: make a new one")
+	case token.Device != "" && token.Device != hello.DeviceID:
+		return token, iris.Errorf(iris.CodeAuth, "the token belongs to another device")
+	}
+	return token, nil
+}
+
+// identify finds the device's row, and binds the token at its first use.
+func (d *deviceSession) identify(ctx context.Context, token iris.Token, hello wire.Hello) error {
+	store := d.server.cfg.Store
+	if token.Device == "" {
+		_, err := store.Device(ctx, token.Gateway, hello.DeviceID)
+		d.fresh = iris.ErrorCode(err) == iris.CodeNotFound
+		if err != nil && !d.fresh {
+			return err
+		}
+		name := hello.DeviceName
+		if name == "" {
+			name = token.Name
+		}
+		var head int64
+		if err := d.gateway.Call(ctx, func(a *hub.Actor) { head = a.State().Cursor }); err != nil {
+			return err
+		}
+		now := time.Now()
+		err = store.BindToken(ctx, token.Hash, iris.Device{
+			ID: hello.DeviceID, Name: name, Token: token.Hash, Cursor: head, Seen: now, Created: now,
+		})
+		if err != nil {
+			return err
+		}
+		d.log.Info("device paired", "fresh", d.fresh)
+	}
+	var err error
+	d.device, err = store.Device(ctx, token.Gateway, hello.DeviceID)
+	if iris.ErrorCode(err) == iris.CodeNotFound { // revoked at this moment
+		err = iris.Errorf(iris.CodeAuth, "the device has been revoked: pair again")
+	}
+	return err
+}
+
+// attach appends the attachment to the log and answers hello.
+func (d *deviceSession) attach(ctx context.Context, name string, id wire.RequestID) error {
+	d.dev = &hub.Device{
+		ID: d.device.ID, Socket: d.socket, Synced: d.receipts.count,
+		Link: iris.Link{ID: iris.NewID("l_"), At: time.Now()},
+	}
+	attached := make(chan error, 1)
+	err := d.gateway.Do(func(a *hub.Actor) {
+		a.Attach(d.dev, name, d.fresh, func(a *hub.Actor, cursor int64, err error) {
+			if err == nil {
+				d.welcome(a, cursor, id)
+			}
+			attached <- err
+		})
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case err := <-attached:
+		if errors.Is(err, iris.ErrRefused) {
+			return iris.Errorf(iris.CodeAuth, "the device has been revoked: pair again")
+		}
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// welcome answers hello, from the state that the attachment became part of.
+func (d *deviceSession) welcome(a *hub.Actor, cursor int64, id wire.RequestID) {
+	ack := wire.HelloAck{
+		ServerCaps:       wire.ServerCaps{Streaming: true, Reasoning: true, Tools: true, Push: "none"},
+		SyncCursor:       d.device.Cursor,
+		LastPushedCursor: d.device.LastPushed,
+		Channels:         channels(a.State()),
+	}
+	if d.fresh {
+		ack.SyncCursor = cursor
+		d.device.Cursor = cursor
+		d.receipts.count()
+	}
+	d.socket.Send(wire.WithID(wire.Encode(iris.Lane{}, ack), id))
+	d.socket.Send(a.Status())
+	if d.fresh {
+		for _, frame := range a.Snapshot() {
+			d.socket.Send(frame)
+		}
+	}
+}
+
+// channels is the directory as devices see it.
+func channels(s *hub.State) []wire.Channel {
+	list := []wire.Channel{}
+	for _, c := range s.Channels() {
+		w := wire.Channel{
+			ChatID: c.Lane.ChatID, ThreadID: c.Lane.ThreadID, Name: c.Name, Kind: c.Kind,
+			Auto: c.Auto, ReadMessageID: c.ReadMessageID, Busy: c.Busy != "",
+		}
+		if c.Lane.ThreadID != "" {
+			w.ParentChatID = c.Lane.ChatID
+		} else if c.Lane.ChatID == s.Gateway.DefaultChat {
+			w.Kind, w.IsDefault = iris.KindDefault, true
+		}
+		list = append(list, w)
+	}
+	return list
+}
+
+// detach ends what attach began, and waits for the session's goroutines.
+func (d *deviceSession) detach() {
+	if d.dev != nil {
+		_ = d.gateway.Do(func(a *hub.Actor) { a.Detach(d.dev) })
+	}
+	d.socket.Close(wire.CloseGoingAway, "")
+	d.socket.Wait()
+	d.wait.Wait()
+}
+
+// end closes the connection the way that err demands.
+func (d *deviceSession) end(err error) {
+	if ce := ending(err, d.socket.Context()); ce != nil {
+		d.fail(ce)
+		if public(err).Code == iris.CodeInternal {
+			d.log.Error("device session failed", "err", err)
+		}
+	} else {
+		d.socket.Close(wire.CloseGoingAway, "")
+	}
+	d.socket.Wait()
+	_ = d.ws.CloseNow()
+}
+
+// fail tells the device what was wrong and ends the connection.
+func (d *deviceSession) fail(ce *wire.CloseError) {
+	d.socket.Send(wire.Encode(iris.Lane{}, frameError(ce)))
+	d.socket.Close(ce.Code, ce.Error())
+}
+
+// ending says how a session that ended with err is to be closed: nil if the
+// connection is gone already, by either side.
+func ending(err error, socket context.Context) *wire.CloseError {
+	if err == nil || socket.Err() != nil || websocket.CloseStatus(err) != -1 {
+		return nil
+	}
+	var ce *wire.CloseError
+	var e *iris.Error
+	if !errors.As(err, &ce) && !errors.As(err, &e) && isReadError(err) {
+		return nil
+	}
+	return closeError(err)
+}

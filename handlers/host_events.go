@@ -1,0 +1,163 @@
+package handlers
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"iris-gateway/handlers/hub"
+	"iris-gateway/handlers/link"
+	"iris-gateway/handlers/turn"
+	"iris-gateway/handlers/wire"
+	"iris-gateway/iris"
+)
+
+// take makes of an event what devices and log get of it. malformed says that
+// its form is wrong: it can never be taken, so it is acknowledged and shown.
+func (h *hostSession) take(a *hub.Actor, ev link.Event, malformed error, done func()) {
+	if ev.Seq > 0 && ev.Seq <= h.taken { // repeated: it is in the log, or on its way there
+		h.ack(h.acked)
+		done()
+		return
+	}
+	if ev.Seq > h.hello.LastSeq {
+		h.settle(a, h.hello.LastSeq)
+	}
+	h.taken = max(h.taken, ev.Seq)
+	var frames []turn.Frame
+	err := malformed
+	if _, ok := a.State().Channel(ev.Lane()); err == nil && ok {
+		frames, err = h.machine.Handle(ev)
+	}
+	if err != nil {
+		h.log.Warn("event dropped", "kind", ev.Kind, "seq", ev.Seq, "err", err)
+		frames = h.notice(a, ev, err)
+	}
+	h.publish(a, ev.Seq, ev.Lane(), frames, done)
+	h.settle(a, h.taken)
+}
+
+// notice shows a person that something of the host was dropped.
+func (h *hostSession) notice(a *hub.Actor, ev link.Event, err error) []turn.Frame {
+	if ev.Seq == 0 {
+		return nil
+	}
+	return []turn.Frame{{
+		Lane: iris.Lane{ChatID: a.State().Gateway.DefaultChat}, Durable: true,
+		Payload: wire.Notification{
+			Kind: "generic", Title: "Something of the agent was lost", TS: time.Now().UnixMilli(),
+			Body: fmt.Sprintf("The gateway could not take a %s of the host: %s", printable(ev.Kind), public(err).Message),
+		},
+	}}
+}
+
+// settle closes the turns that the host did not name in its hello, once
+// everything that it had to repeat has been taken.
+func (h *hostSession) settle(a *hub.Actor, taken int64) {
+	if h.settled || taken < h.hello.LastSeq {
+		return
+	}
+	h.settled = true
+	h.publish(a, 0, iris.Lane{}, h.machine.Lost(), nil)
+}
+
+// publish sends the frames of an event: the live ones at once or behind the
+// durable ones in front of them, those by the log. An event without durable
+// frames (seq > 0) is acknowledged in its turn.
+func (h *hostSession) publish(a *hub.Actor, seq int64, lane iris.Lane, frames []turn.Frame, done func()) {
+	if done == nil {
+		done = func() {}
+	}
+	var draft hub.Draft
+	var behind []turn.Frame
+	for _, f := range frames {
+		switch {
+		case f.Durable:
+			draft.Add(f.Lane, f.Payload)
+			draft.Changes = append(draft.Changes, f.Changes...)
+			draft.Messages = append(draft.Messages, f.Messages...)
+			draft.Notify = draft.Notify || f.Notify
+			lane = f.Lane
+		case len(draft.Frames) == 0:
+			sendLive(a, f)
+		default:
+			behind = append(behind, f)
+		}
+	}
+	if seq == 0 && len(draft.Frames) == 0 {
+		done()
+		return
+	}
+	a.Propose(hub.Proposal{
+		Lane:   lane,
+		Decide: func(s *hub.State) (hub.Draft, error) { return h.decide(s, seq, lane, draft) },
+		Done:   func(_ *hub.Actor, r hub.Result) { h.committed(a, seq, r.Err); done() },
+	})
+	for _, f := range behind {
+		sendLive(a, f)
+	}
+}
+
+// decide appends an event's draft, unless the log has it already, or its lane
+// is gone.
+func (h *hostSession) decide(s *hub.State, seq int64, lane iris.Lane, draft hub.Draft) (hub.Draft, error) {
+	if s.HostLink.ID != h.host.Link.ID {
+		return hub.Draft{}, errSuperseded
+	}
+	mark := s.Host
+	if seq > 0 {
+		if seq <= mark.Seq {
+			return hub.Draft{}, nil
+		}
+		mark.Seq = seq
+	}
+	if _, ok := s.Channel(lane); !ok {
+		return hub.Draft{Host: &mark}, nil
+	}
+	draft.Host = &mark
+	return draft, nil
+}
+
+// committed acknowledges an event that is in the log, or that can never be.
+func (h *hostSession) committed(a *hub.Actor, seq int64, err error) {
+	switch {
+	case err == nil:
+	case errors.Is(err, errSuperseded):
+		return
+	case iris.ErrorCode(err) == iris.CodeUnavailable: // the host sends it again
+		h.socket.Close(wire.CloseGoingAway, "the log takes no more, connect again")
+		return
+	case errors.Is(err, iris.ErrRefused): // its lane was deleted meanwhile
+	default:
+		h.log.Error("event dropped", "seq", seq, "err", err)
+		if seq > 0 {
+			h.publish(a, 0, iris.Lane{}, h.notice(a, link.Event{Seq: seq, Kind: "event"}, err), nil)
+		}
+	}
+	h.ack(seq)
+}
+
+// ack tells the host that it may forget its events up to seq.
+func (h *hostSession) ack(seq int64) {
+	if seq > 0 {
+		h.acked = max(h.acked, seq)
+		h.socket.SendLive(string(link.Encode(link.TypeAcked, link.Acked{Seq: h.acked})), link.TypeAcked)
+	}
+}
+
+// sendLive sends an ephemeral frame. The newest of its kind and subject takes
+// the place of an unsent one.
+func sendLive(a *hub.Actor, f turn.Frame) {
+	key := f.Payload.FrameType() + "\x00" + f.Lane.Key()
+	switch p := f.Payload.(type) {
+	case wire.MessageStart:
+		key += "\x00" + p.MessageID
+	case wire.MessageUpdate:
+		key += "\x00" + p.MessageID
+	case wire.ToolStart:
+		key += fmt.Sprint("\x00", p.Index)
+	case wire.ToolProgress:
+		key += fmt.Sprint("\x00", p.Index)
+	}
+	a.Live(f.Lane, key, wire.Encode(f.Lane, f.Payload))
+}

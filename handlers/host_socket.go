@@ -1,0 +1,281 @@
+package handlers
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+	"golang.org/x/sync/semaphore"
+
+	"iris-gateway/handlers/hub"
+	"iris-gateway/handlers/link"
+	"iris-gateway/handlers/turn"
+	"iris-gateway/handlers/wire"
+	"iris-gateway/iris"
+)
+
+// Rhythm of the host link.
+const (
+	hostPingEvery = 25 * time.Second
+	hostPongWait  = 35 * time.Second // so that 60 s without a sign of life end the link
+)
+
+// maxHostPending bounds the bytes of a host's events that wait for the log. A
+// host that is faster has to wait.
+const maxHostPending = 4 << 20
+
+// hostSession is the connection of a host, from the upgrade to the end.
+type hostSession struct {
+	server *Server
+	log    *slog.Logger
+	ws     *websocket.Conn
+	socket *hub.Socket
+	hello  link.Hello
+	room   *semaphore.Weighted // of maxHostPending
+
+	gateway *hub.Gateway
+	host    *hub.Host
+	wait    sync.WaitGroup // goroutines of the session
+
+	// Owned by the gateway's actor.
+	machine *turn.Machine
+	taken   int64         // newest event that the machine was given, or that was in the log before
+	acked   int64         // newest event that was acknowledged
+	settled bool          // the turns that the host does not name have been closed
+	sent    []sentMessage // messages on their way to the host, in order
+	counted int64         // receipts up to here were in the log before
+}
+
+// sentMessage is a person's message whose receipt is still to come.
+type sentMessage struct {
+	cursor int64
+	lane   iris.Lane
+	id     string
+}
+
+// handleHost answers GET /host. It refuses after the upgrade, so that every
+// client sees the close code.
+func (s *Server) handleHost(w http.ResponseWriter, r *http.Request) {
+	if !s.enter(w, r) {
+		return
+	}
+	defer s.leave()
+	token := bearer(r)
+	ws, err := accept(w, r, link.MaxTextFrame)
+	if err != nil {
+		s.log.Info("host link refused", "err", err)
+		return
+	}
+	h := &hostSession{server: s, log: s.log, ws: ws, room: semaphore.NewWeighted(maxHostPending)}
+	h.socket = hub.NewSocket(s.ctx, conn{ws}, nil)
+	remove := s.add(h.socket, false)
+	defer remove()
+	h.end(h.run(h.socket.Context(), token))
+}
+
+// run is the session: hello, then frames until the connection ends.
+func (h *hostSession) run(ctx context.Context, bearer string) error {
+	token, err := h.server.cfg.Store.Token(ctx, iris.HashToken(bearer))
+	if err == nil && token.Kind != iris.TokenHost {
+		err = iris.Errorf(iris.CodeAuth, "this is not a host token")
+	}
+	if err != nil {
+		return err
+	}
+	h.log = h.log.With("gateway", token.Gateway)
+	if h.hello, err = h.readHello(ctx); err != nil {
+		return err
+	}
+	g, release, err := h.server.cfg.Hub.Open(ctx, token.Gateway)
+	if err != nil {
+		return err
+	}
+	defer release()
+	h.gateway = g
+	defer h.detach()
+	start, err := h.attach(ctx)
+	if err != nil {
+		return err
+	}
+	h.log.Info("host attached", "agent", h.hello.Agent.Version, "plugin", h.hello.Plugin, "turns", len(h.hello.Turns))
+	h.wait.Go(func() { h.keepAlive(ctx) })
+	h.wait.Go(func() { h.sendBacklog(ctx, start) })
+	return h.readFrames(ctx)
+}
+
+// readHello reads the first frame, which must be a valid hello.
+func (h *hostSession) readHello(ctx context.Context) (link.Hello, error) {
+	late := time.AfterFunc(helloWait, func() {
+		h.fail(&wire.CloseError{Code: wire.CloseProtocol, Err: iris.Errorf(iris.CodeUnsupported, "no hello within %v", helloWait)})
+	})
+	defer late.Stop()
+	binary, data, err := read(ctx, h.ws)
+	if err != nil {
+		return link.Hello{}, err
+	}
+	if binary {
+		return link.Hello{}, iris.Errorf(iris.CodeUnsupported, "first frame must be hello, not binary")
+	}
+	kind, err := link.Type(data)
+	if err != nil {
+		return link.Hello{}, err
+	}
+	if kind != link.TypeHello {
+		return link.Hello{}, iris.Errorf(iris.CodeUnsupported, "first frame must be hello, not %q", printable(kind))
+	}
+	return link.Decode[link.Hello](data)
+}
+
+// attach appends the attachment to the log, answers hello, and rebuilds what
+// runs. It returns where the backlog of inbound begins.
+func (h *hostSession) attach(ctx context.Context) (start int64, err error) {
+	h.host = &hub.Host{
+		Link: iris.Link{ID: iris.NewID("l_"), At: time.Now()}, Socket: h.socket,
+		Sent: h.noteSent, Snapshot: h.snapshot, Open: h.openTurns,
+	}
+	attached := make(chan error, 1)
+	err = h.gateway.Do(func(a *hub.Actor) {
+		known := a.State().Host
+		a.AttachHost(h.host, h.row(), h.hello.Epoch, func(a *hub.Actor, err error) {
+			if err == nil {
+				start = h.welcome(a, known)
+			}
+			attached <- err
+		})
+	})
+	if err != nil {
+		return 0, err
+	}
+	select {
+	case err = <-attached:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		return 0, err
+	}
+	return start, h.resume(ctx)
+}
+
+// row is what is kept of the host.
+func (h *hostSession) row() iris.Host {
+	commands, err := json.Marshal(h.hello.Commands)
+	if err != nil { // they were read from JSON
+		h.log.Error("encode the command catalogue", "err", err)
+	}
+	return iris.Host{
+		Link: h.host.Link, Version: h.hello.Agent.Version, Model: h.hello.Agent.Model,
+		Commands: commands, Seen: h.host.Link.At,
+	}
+}
+
+// welcome answers hello. The host's word on what it received counts, unless it
+// begins a new epoch: then it has lost its disk.
+func (h *hostSession) welcome(a *hub.Actor, known iris.HostMark) (start int64) {
+	s := a.State()
+	received := min(h.hello.Received, s.Cursor)
+	if known.Epoch != h.hello.Epoch {
+		received = max(received, known.Received)
+	}
+	h.hello.Received, h.counted, h.taken, h.acked = received, known.Received, s.Host.Seq, s.Host.Seq
+	ack := link.HelloAck{GatewayID: h.gateway.ID, Acked: s.Host.Seq, Received: received}
+	h.socket.Send(string(link.Encode(link.TypeHelloAck, ack)))
+	return min(received, known.Received)
+}
+
+// resume rebuilds the turns from what this instance knew, the rows and the
+// host's hello. The rows are read after the attachment: nobody else changes
+// them from then on.
+func (h *hostSession) resume(ctx context.Context) error {
+	channels, err := h.server.cfg.Store.Channels(ctx, h.gateway.ID)
+	if err != nil {
+		return err
+	}
+	return h.gateway.Call(ctx, func(a *hub.Actor) {
+		h.machine = turn.New(h.ended)
+		for _, t := range a.OpenTurns() {
+			h.machine.Believe(t)
+		}
+		for _, c := range channels {
+			if c.Busy != "" {
+				h.machine.Believe(link.Turn{Turn: c.Busy, ChatID: c.Lane.ChatID, ThreadID: c.Lane.ThreadID})
+			}
+		}
+		h.publish(a, 0, iris.Lane{}, h.machine.Resume(h.hello), nil)
+		h.settle(a, h.taken)
+	})
+}
+
+// ended reports whether a message has a row already.
+func (h *hostSession) ended(id string) bool {
+	ctx, cancel := context.WithTimeout(h.socket.Context(), 2*time.Second)
+	defer cancel()
+	_, err := h.server.cfg.Store.Message(ctx, h.gateway.ID, id)
+	return err == nil
+}
+
+// snapshot is what a device must be told that connects in the middle of a turn.
+func (h *hostSession) snapshot() []string {
+	if h.machine == nil {
+		return nil
+	}
+	var frames []string
+	for _, f := range h.machine.Snapshot() {
+		frames = append(frames, wire.Encode(f.Lane, f.Payload))
+	}
+	return frames
+}
+
+func (h *hostSession) openTurns() []link.Turn {
+	if h.machine == nil {
+		return nil
+	}
+	return h.machine.Open()
+}
+
+// keepAlive pings until the connection ends, or no pong comes.
+func (h *hostSession) keepAlive(ctx context.Context) {
+	for {
+		sleep(ctx, hostPingEvery)
+		wait, cancel := context.WithTimeout(ctx, hostPongWait)
+		err := h.ws.Ping(wait)
+		cancel()
+		if err != nil {
+			_ = h.ws.CloseNow()
+			return
+		}
+	}
+}
+
+// detach ends what attach began, and waits for the session's goroutines.
+func (h *hostSession) detach() {
+	if h.host != nil {
+		_ = h.gateway.Do(func(a *hub.Actor) { a.DetachHost(h.host) })
+	}
+	h.socket.Close(wire.CloseGoingAway, "")
+	h.socket.Wait()
+	h.wait.Wait()
+}
+
+// end closes the connection the way that err demands.
+func (h *hostSession) end(err error) {
+	if ce := ending(err, h.socket.Context()); ce != nil {
+		h.fail(ce)
+		h.log.Info("host link ended", "code", ce.Code, "err", err)
+	} else {
+		h.socket.Close(wire.CloseGoingAway, "")
+	}
+	h.socket.Wait()
+	_ = h.ws.CloseNow()
+}
+
+// fail tells the host what was wrong and ends the connection.
+func (h *hostSession) fail(ce *wire.CloseError) {
+	f := frameError(ce)
+	h.socket.Send(string(link.Encode(link.TypeError, link.Error{Code: f.Code, Message: f.Message})))
+	h.socket.Close(ce.Code, ce.Error())
+}

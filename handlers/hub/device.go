@@ -1,0 +1,229 @@
+package hub
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"iris-gateway/handlers/wire"
+	"iris-gateway/iris"
+)
+
+// Device is one connection of a device, attached to its gateway here. Its
+// fields but the first four belong to the gateway's actor.
+type Device struct {
+	ID     string
+	Link   iris.Link
+	Socket *Socket
+	Synced func() // called once the device's receipts count (device-protocol.md, "Opening")
+
+	live bool  // entries and live frames are passed on as they come
+	pos  int64 // entries up to here were sent, or need not be
+	gone bool  // detached, perhaps before the attachment was in the log
+}
+
+// liveFrame is an ephemeral frame on its way to the devices.
+type liveFrame struct {
+	frame string
+	key   string // a newer frame of the same key takes its place
+}
+
+// Live sends an ephemeral frame of a lane to the devices, but never past a
+// terminal frame of that lane that still waits for its commit. A newer frame
+// of the same key, which is not empty, takes the place of an unsent one.
+func (a *Actor) Live(lane iris.Lane, key, frame string) {
+	f := liveFrame{frame: frame, key: key}
+	if p := a.lastOf(lane); p != nil {
+		p.after = replaceLive(p.after, f)
+		return
+	}
+	a.fanOutLive(f)
+}
+
+// lastOf returns the last proposal of a lane that is not yet in the log.
+func (a *Actor) lastOf(lane iris.Lane) *proposal {
+	for i := len(a.queue) - 1; i >= 0; i-- {
+		if a.queue[i].Lane == lane {
+			return a.queue[i]
+		}
+	}
+	if a.flight != nil {
+		for i := len(a.flight.proposals) - 1; i >= 0; i-- {
+			if p := a.flight.proposals[i]; p.Lane == lane {
+				return p
+			}
+		}
+	}
+	return nil
+}
+
+func replaceLive(frames []liveFrame, f liveFrame) []liveFrame {
+	for i := range frames {
+		if frames[i].key == f.key {
+			frames = append(frames[:i], frames[i+1:]...)
+			break
+		}
+	}
+	return append(frames, f)
+}
+
+func (a *Actor) fanOutLive(f liveFrame) {
+	for _, d := range a.devices {
+		if d.live {
+			d.Socket.SendLive(f.frame, f.key)
+		}
+	}
+}
+
+// fanOut passes an entry on to the devices that follow the log. The device
+// that asked gets its answer, with the request's id, in the place of the frame
+// that the others get; answers are never held.
+func (a *Actor) fanOut(e iris.Entry, own *group) {
+	answers := own.answers()
+	for _, d := range a.devices {
+		if !d.live || e.Cursor <= d.pos {
+			continue
+		}
+		for i, frame := range e.Frames {
+			if p, ok := answers[i]; ok && p.Origin == d {
+				frame = wire.WithID(frame, p.ID)
+				delete(answers, i)
+			}
+			d.Socket.Send(frame)
+		}
+		d.pos = e.Cursor
+		d.Socket.Mark(e.Cursor)
+	}
+	for _, i := range slices.Sorted(maps.Keys(answers)) {
+		answers[i].Origin.Socket.Send(wire.WithID(e.Frames[i], answers[i].ID))
+	}
+}
+
+// answers finds the frames of the group that answer a request, by number.
+func (g *group) answers() map[int]*proposal {
+	if g == nil {
+		return nil
+	}
+	m := map[int]*proposal{}
+	n := 0
+	for _, p := range g.proposals {
+		if p.err != nil {
+			continue
+		}
+		if p.Origin != nil && p.ID != nil && len(p.draft.Frames) > 0 {
+			m[n] = p
+		}
+		n += len(p.draft.Frames)
+	}
+	return m
+}
+
+// Attach makes d the device's connection: it appends the attachment, and then
+// calls attached on the actor. A device that is fresh follows the log at once.
+func (a *Actor) Attach(d *Device, name string, fresh bool, attached func(a *Actor, cursor int64, err error)) {
+	a.Propose(Proposal{
+		Decide: func(*State) (Draft, error) {
+			return Draft{
+				Control: []iris.Control{{Kind: iris.DeviceAttached, Device: d.ID, Link: d.Link}},
+				Changes: []iris.Change{iris.SetDeviceLink{Device: d.ID, Link: d.Link, Name: name, Seen: d.Link.At}},
+			}, nil
+		},
+		Done: func(a *Actor, r Result) {
+			if r.Err == nil {
+				d.pos, d.live = r.Cursor, fresh
+				a.devices[d.ID] = d
+			}
+			attached(a, r.Cursor, r.Err)
+			if d.gone {
+				a.Detach(d)
+			}
+		},
+	})
+}
+
+// Detach ends what Attach began. Nothing happens if a newer connection of the
+// device has taken over.
+func (a *Actor) Detach(d *Device) {
+	d.gone = true
+	if a.devices[d.ID] != d {
+		return
+	}
+	delete(a.devices, d.ID)
+	seen := time.Now()
+	a.Propose(Proposal{Decide: func(*State) (Draft, error) {
+		return Draft{
+			Control: []iris.Control{{Kind: iris.DeviceDetached, Device: d.ID, Link: d.Link}},
+			Changes: []iris.Change{iris.SetDeviceLink{Device: d.ID, Seen: seen}},
+		}, nil
+	}})
+}
+
+// supersede closes the connections that newer ones, attached here (own) or
+// elsewhere, have replaced.
+func (a *Actor) supersede(control []iris.Control, own bool) {
+	for _, c := range control {
+		switch c.Kind {
+		case iris.DeviceAttached:
+			if d := a.devices[c.Device]; d != nil && d.Link.ID != c.Link.ID {
+				delete(a.devices, c.Device)
+				d.Socket.Close(wire.CloseSuperseded, "a newer connection of this device took over")
+			}
+		case iris.HostAttached:
+			if h := a.host; h != nil && h.Link.ID != c.Link.ID {
+				a.host, a.turns = nil, h.Open()
+				h.Socket.Close(wire.CloseSuperseded, "a newer connection of this host took over")
+			}
+			if !own { // another instance knows better what runs
+				a.turns = nil
+			}
+		}
+	}
+}
+
+// Hold stops passing the log on to d until it has caught up.
+func (a *Actor) Hold(d *Device) { d.live = false }
+
+// HeldSince returns the cursor up to which d was sent everything, or need not
+// be: at first, its attachment.
+func (a *Actor) HeldSince(d *Device) int64 { return d.pos }
+
+// CatchUp lets d follow the log from cursor on, if that is where the log is;
+// otherwise it reports false, and there are entries to be read first. It runs
+// send before anything live is passed on. From a sync that d asked for on, d's
+// receipts count.
+func (a *Actor) CatchUp(d *Device, cursor int64, asked bool, send func()) bool {
+	if cursor < a.state.Cursor {
+		return false
+	}
+	send()
+	d.pos, d.live = cursor, true
+	if asked && d.Synced != nil {
+		d.Synced()
+	}
+	d.Socket.Mark(cursor)
+	return true
+}
+
+// Page reads entries from the store, never from memory.
+func (g *Gateway) Page(ctx context.Context, after int64) ([]iris.Entry, error) {
+	return g.hub.cfg.Store.Entries(ctx, g.ID, after, pageSize)
+}
+
+// Head reads the newest entry from the store.
+func (g *Gateway) Head(ctx context.Context) (iris.Entry, error) {
+	return g.hub.cfg.Store.Head(ctx, g.ID)
+}
+
+// SaveCursor keeps that a device has received everything up to cursor.
+func (g *Gateway) SaveCursor(ctx context.Context, device string, cursor int64) error {
+	return g.hub.cfg.Store.SetDeviceCursor(ctx, g.ID, device, cursor)
+}
+
+// statusState says whether the host is attached, as devices are told.
+func (a *Actor) statusState() wire.State {
+	if a.state.HostLink.Alive(time.Now()) {
+		return wire.StateOnline
+	}
+	return wire.StateDegraded
+}

@@ -1,0 +1,160 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"iris-gateway/handlers/link"
+	"iris-gateway/iris"
+)
+
+// errClosed says that a gateway is no longer open on this instance.
+var errClosed = errors.New("hub: gateway is closed")
+
+// Gateway is a gateway that is open on this instance.
+type Gateway struct {
+	ID string
+
+	hub   *Hub
+	log   *slog.Logger
+	inbox chan func(*Actor)
+	quit  chan struct{} // closed by the hub when nobody uses the gateway any more
+	done  chan struct{} // closed when the actor has ended
+	actor Actor
+}
+
+// Actor is the state of a gateway. Only functions given to [Gateway.Do] and
+// callbacks of the actor may use it: they all run on the gateway's goroutine.
+type Actor struct {
+	g      *Gateway
+	ctx    context.Context // of commits and reads; ends when the actor ends
+	writer string          // names this opening of the gateway in the log
+	state  *State
+	ahead  map[int64]iris.Entry // entries of the listener that are not next
+
+	queue    []*proposal // waiting, in order
+	flight   *group      // being committed
+	limit    int         // proposals a group may have: halved after a refusal
+	batch    int64       // of the newest group
+	streak   int         // conflicts in a row
+	reading  bool        // a backfill is under way
+	received int64       // host.received as known now, ≥ state.Host.Received
+
+	devices map[string]*Device // by device id: those attached here
+	host    *Host              // nil when the host is not attached here
+	turns   []link.Turn        // that ran when its last connection here ended
+	online  bool               // what the devices were last told of the host
+}
+
+// openGateway reads what the log says. The head is read before the rows: rows
+// that are newer only make the fold say the same again.
+func openGateway(ctx context.Context, h *Hub, id string) (*Gateway, error) {
+	g := &Gateway{
+		ID: id, hub: h, log: h.cfg.Log.With("gateway", id),
+		inbox: make(chan func(*Actor), 64), quit: make(chan struct{}), done: make(chan struct{}),
+	}
+	state, err := g.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	g.actor = Actor{
+		g: g, writer: iris.NewID("w_"), state: state, ahead: map[int64]iris.Entry{},
+		limit: maxWrites, received: state.Host.Received, devices: map[string]*Device{},
+		online: state.HostLink.Alive(time.Now()),
+	}
+	return g, nil
+}
+
+func (g *Gateway) load(ctx context.Context) (*State, error) {
+	store := g.hub.cfg.Store
+	head, err := store.Head(ctx, g.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read the head of the log: %w", err)
+	}
+	gw, err := store.Gateway(ctx, g.ID)
+	if err != nil {
+		return nil, err
+	}
+	channels, err := store.Channels(ctx, g.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read channels: %w", err)
+	}
+	return newState(gw, channels, head, g.hub.cfg.LogEntries), nil
+}
+
+// Do runs f on the gateway's goroutine, after everything given to Do before.
+// It does not wait for f, but for room in the inbox.
+func (g *Gateway) Do(f func(a *Actor)) error {
+	select {
+	case g.inbox <- f:
+		return nil
+	case <-g.done:
+		return errClosed
+	}
+}
+
+// Call is Do, and waits until f has run. It returns an error if the gateway is
+// closed, or ctx ends, before.
+func (g *Gateway) Call(ctx context.Context, f func(a *Actor)) error {
+	done := make(chan struct{})
+	if err := g.Do(func(a *Actor) { defer close(done); f(a) }); err != nil {
+		return err
+	}
+	select {
+	case <-done:
+		return nil
+	case <-g.done:
+		return errClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// run is the actor: it ends when nobody uses the gateway and nothing waits to
+// be committed, or when the hub's time is up.
+func (g *Gateway) run() {
+	a := &g.actor
+	ctx, cancel := context.WithCancel(g.hub.ctx)
+	a.ctx = ctx
+	following := make(chan struct{})
+	go func() { defer close(following); g.follow(ctx, a.state.Cursor) }()
+	defer func() { close(g.done); cancel(); <-following }()
+	quit := g.quit
+	for quit != nil || len(g.inbox) > 0 || len(a.queue) > 0 || a.flight != nil {
+		select {
+		case f := <-g.inbox:
+			f(a)
+		case <-quit:
+			quit = nil
+		case <-ctx.Done():
+			a.abandon()
+			return
+		}
+		a.pump()
+	}
+}
+
+// abandon ends the proposals that can no longer be committed.
+func (a *Actor) abandon() {
+	waiting := a.queue
+	if a.flight != nil {
+		waiting = append(a.flight.proposals, waiting...)
+	}
+	a.queue, a.flight = nil, nil
+	for _, p := range waiting {
+		p.finish(a, Result{Err: iris.Errorf(iris.CodeUnavailable, "this instance is going away, try again")})
+	}
+}
+
+// later runs f on the actor from another goroutine of the gateway, unless the
+// actor has ended.
+func (g *Gateway) later(f func(a *Actor)) { _ = g.Do(f) }
+
+// State returns the newest state. It must not be kept or changed.
+func (a *Actor) State() *State { return a.state }
+
+// Gateway returns the gateway of the actor.
+func (a *Actor) Gateway() *Gateway { return a.g }

@@ -1,0 +1,141 @@
+package hub
+
+import (
+	"time"
+
+	"iris-gateway/handlers/link"
+	"iris-gateway/handlers/wire"
+	"iris-gateway/iris"
+)
+
+// Host is the connection of a host, attached to its gateway here. Its fields
+// but the first two belong to the gateway's actor.
+type Host struct {
+	Link   iris.Link
+	Socket *Socket
+
+	// Sent is told of each item that goes to the host.
+	Sent func(cursor int64, item string)
+	// Snapshot returns the frames that a device needs which connects in the
+	// middle of a turn.
+	Snapshot func() []string
+	// Open returns the turns that run.
+	Open func() []link.Turn
+
+	live bool
+	pos  int64 // inbound up to here was sent
+	gone bool  // detached, perhaps before the attachment was in the log
+}
+
+// AttachHost makes h the host's connection: it appends the attachment, and
+// then calls attached on the actor. A new epoch begins with event 1.
+func (a *Actor) AttachHost(h *Host, host iris.Host, epoch string, attached func(a *Actor, err error)) {
+	a.Propose(Proposal{
+		Decide: func(s *State) (Draft, error) {
+			mark := s.Host
+			if mark.Epoch != epoch {
+				mark.Epoch, mark.Seq = epoch, 0
+			}
+			return Draft{
+				Control: []iris.Control{{Kind: iris.HostAttached, Link: h.Link}},
+				Changes: []iris.Change{iris.SetHost{Host: host}},
+				Host:    &mark,
+			}, nil
+		},
+		Done: func(a *Actor, r Result) {
+			if r.Err == nil {
+				h.pos = r.Cursor
+				a.host = h
+			}
+			attached(a, r.Err)
+			if h.gone {
+				a.DetachHost(h)
+			}
+		},
+	})
+}
+
+// DetachHost ends what AttachHost began, unless a newer connection took over.
+func (a *Actor) DetachHost(h *Host) {
+	h.gone = true
+	if a.host != h {
+		return
+	}
+	a.host, a.turns = nil, h.Open()
+	seen := time.Now()
+	a.Propose(Proposal{Decide: func(s *State) (Draft, error) {
+		if s.HostLink.ID != h.Link.ID {
+			return Draft{}, nil
+		}
+		return Draft{
+			Control: []iris.Control{{Kind: iris.HostDetached, Link: h.Link}},
+			Changes: []iris.Change{iris.SetHostLink{Seen: seen}},
+		}, nil
+	}})
+}
+
+// deliver sends the inbound of a new entry, if the host has caught up with
+// the older ones.
+func (h *Host) deliver(e iris.Entry) {
+	if h.live && e.Cursor > h.pos {
+		h.Deliver(e)
+	}
+}
+
+// Deliver sends the inbound of an entry. Only the actor may call it.
+func (h *Host) Deliver(e iris.Entry) {
+	for i, item := range e.Inbound {
+		h.Sent(e.Cursor, item)
+		h.Socket.Send(string(link.EncodeInbound(e.Cursor, i, len(e.Inbound), item)))
+	}
+	h.pos = e.Cursor
+}
+
+// CatchUpHost lets h get inbound as it comes, if everything up to cursor was
+// sent and nothing is missing; otherwise it reports false.
+func (a *Actor) CatchUpHost(h *Host, cursor int64) bool {
+	if cursor < a.state.LastInbound {
+		return false
+	}
+	h.live = true
+	return true
+}
+
+// OpenTurns returns what ran when the host's last connection ended, if that was
+// here.
+func (a *Actor) OpenTurns() []link.Turn { return a.turns }
+
+// Received remembers that the host has all inbound up to cursor. It goes into
+// the log with the next entry.
+func (a *Actor) Received(cursor int64) {
+	a.received = max(a.received, min(cursor, a.state.Cursor))
+}
+
+// HostOnline reports whether a host is attached, here or elsewhere.
+func (a *Actor) HostOnline() bool { return a.state.HostLink.Alive(time.Now()) }
+
+// Status returns the status frame for a device that connects.
+func (a *Actor) Status() string {
+	return wire.Encode(iris.Lane{}, wire.Status{State: a.statusState()})
+}
+
+// tellStatus tells the devices when the host came or went.
+func (a *Actor) tellStatus() {
+	online := a.HostOnline()
+	if online == a.online {
+		return
+	}
+	a.online = online
+	for _, d := range a.devices {
+		d.Socket.Send(a.Status())
+	}
+}
+
+// Snapshot returns the frames that a device needs which connects in the middle
+// of a turn.
+func (a *Actor) Snapshot() []string {
+	if a.host == nil || a.host.Snapshot == nil {
+		return nil
+	}
+	return a.host.Snapshot()
+}

@@ -1,0 +1,244 @@
+package hub
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"iris-gateway/handlers/wire"
+)
+
+// Conn is the connection behind a socket: a WebSocket, or a pipe in tests.
+type Conn interface {
+	// Write sends one text frame. It returns when the frame has been handed
+	// to the connection, or an error after which the connection is dead.
+	Write(ctx context.Context, frame []byte) error
+	// Close ends the connection with a code and a reason. It does not block
+	// for more than a second.
+	Close(code int, reason string)
+}
+
+// Bounds of what waits for a peer that reads slowly (device-protocol.md,
+// "Close codes", 1013).
+const (
+	maxQueueFrames = 1024
+	maxQueueBytes  = 4 << 20
+	writeTimeout   = 20 * time.Second
+)
+
+// Socket is the sending half of a connection: a bounded queue and the
+// goroutine that empties it. A slow peer never blocks a sender.
+type Socket struct {
+	conn   Conn
+	ctx    context.Context // ends when the socket is dead
+	cancel context.CancelFunc
+	ended  chan struct{} // closed when the goroutine has ended
+
+	mu      sync.Mutex
+	queue   []*outgoing
+	bytes   int                  // of what is in the queue and not dropped
+	frames  int                  // the same, counted
+	live    map[string]*outgoing // unsent live frames by key
+	wake    chan struct{}        // has room for one
+	room    chan struct{}        // closed and replaced when the queue has been emptied
+	closing *closing
+	written func(mark int64) // told of each mark that was written
+}
+
+type outgoing struct {
+	frame   string
+	key     string // of a live frame
+	mark    int64  // cursor that is complete once this has been written
+	dropped bool   // a newer live frame took its place
+}
+
+type closing struct {
+	code   int
+	reason string
+}
+
+// NewSocket starts the sending half of conn. written, which may be nil, is
+// called with each mark once everything before it was written.
+func NewSocket(ctx context.Context, conn Conn, written func(mark int64)) *Socket {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &Socket{
+		conn: conn, ctx: ctx, cancel: cancel, ended: make(chan struct{}), written: written,
+		live: map[string]*outgoing{}, wake: make(chan struct{}, 1), room: make(chan struct{}),
+	}
+	go s.run()
+	return s
+}
+
+// Context ends when the socket has been closed, by either side.
+func (s *Socket) Context() context.Context { return s.ctx }
+
+// Wait returns when the socket's goroutine has ended.
+func (s *Socket) Wait() { <-s.ended }
+
+// Send queues a frame that must not be lost. A queue that is full of them
+// closes the socket with 1013: sync brings what is missing.
+func (s *Socket) Send(frame string) { s.put(&outgoing{frame: frame}) }
+
+// Mark says that with the frames so far the peer has everything up to cursor.
+func (s *Socket) Mark(cursor int64) { s.put(&outgoing{mark: cursor}) }
+
+// SendLive queues a frame that may be dropped, or replaced by a newer one of
+// the same key. A new frame goes behind everything that waits.
+func (s *Socket) SendLive(frame, key string) { s.put(&outgoing{frame: frame, key: key}) }
+
+func (s *Socket) put(o *outgoing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing != nil {
+		return
+	}
+	if old := s.live[o.key]; o.key != "" && old != nil {
+		s.drop(old)
+	}
+	if s.frames >= maxQueueFrames || s.bytes+len(o.frame) > maxQueueBytes {
+		if o.key == "" {
+			s.queue = nil
+			s.shut(wire.CloseSlow, "too slow: connect again and sync")
+		}
+		return
+	}
+	s.queue = append(s.queue, o)
+	if o.frame != "" {
+		s.frames++
+		s.bytes += len(o.frame)
+	}
+	if o.key != "" {
+		s.live[o.key] = o
+	}
+	s.signal()
+}
+
+// drop takes a live frame out of the queue.
+func (s *Socket) drop(o *outgoing) {
+	o.dropped = true
+	s.frames--
+	s.bytes -= len(o.frame)
+	o.frame = ""
+	delete(s.live, o.key)
+}
+
+// WaitIdle returns when everything queued has been written: flow control for
+// replays. It returns an error if ctx or the socket ends first.
+func (s *Socket) WaitIdle(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		idle, room := s.frames == 0, s.room
+		s.mu.Unlock()
+		if idle {
+			return nil
+		}
+		select {
+		case <-room:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		}
+	}
+}
+
+// Close ends the socket after what is queued has been sent, with the code and
+// a short reason. The first call counts.
+func (s *Socket) Close(code int, reason string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shut(code, reason)
+}
+
+func (s *Socket) shut(code int, reason string) {
+	if s.closing == nil {
+		s.closing = &closing{code, reason}
+		s.signal()
+	}
+}
+
+func (s *Socket) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// next takes what is to be sent now: nil when nothing waits, and then whether
+// the socket is to be closed.
+func (s *Socket) next() (*outgoing, *closing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.queue) > 0 {
+		o := s.queue[0]
+		s.queue[0] = nil
+		s.queue = s.queue[1:]
+		if o.dropped {
+			continue
+		}
+		if s.live[o.key] == o {
+			delete(s.live, o.key)
+		}
+		return o, s.closing
+	}
+	close(s.room)
+	s.room = make(chan struct{})
+	return nil, s.closing
+}
+
+// sent takes a frame that has been written off the books.
+func (s *Socket) sent(o *outgoing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o.frame != "" {
+		s.frames--
+		s.bytes -= len(o.frame)
+	}
+}
+
+func (s *Socket) run() {
+	defer close(s.ended)
+	defer s.cancel()
+	for {
+		o, end := s.next()
+		switch {
+		case o != nil:
+			if !s.write(o, end != nil) {
+				s.Close(wire.CloseSlow, "")
+				s.conn.Close(wire.CloseSlow, "too slow: connect again and sync")
+				return
+			}
+			s.sent(o)
+		case end != nil:
+			s.conn.Close(end.code, end.reason)
+			return
+		default:
+			select {
+			case <-s.wake:
+			case <-s.ctx.Done():
+				s.Close(wire.CloseGoingAway, "")
+				s.conn.Close(wire.CloseGoingAway, "")
+				return
+			}
+		}
+	}
+}
+
+// write sends one frame; it reports whether the connection is still good.
+func (s *Socket) write(o *outgoing, closing bool) bool {
+	timeout := writeTimeout
+	if closing {
+		timeout = time.Second
+	}
+	if o.frame != "" {
+		ctx, cancel := context.WithTimeout(s.ctx, timeout)
+		defer cancel()
+		if s.conn.Write(ctx, []byte(o.frame)) != nil {
+			return false
+		}
+	}
+	if o.mark != 0 && s.written != nil {
+		s.written(o.mark)
+	}
+	return true
+}

@@ -1,0 +1,133 @@
+package hub
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"iris-gateway/iris"
+)
+
+// State is what the log says up to Cursor: the fold of its entries, begun from
+// the rows. Decisions are made on it.
+type State struct {
+	Gateway     iris.Gateway // its row when the gateway was opened
+	Cursor      int64        // newest entry that is part of the state
+	First       int64        // oldest entry kept, 0 while the log is empty
+	Host        iris.HostMark
+	HostLink    iris.Link // newest link of the host
+	LastInbound int64     // newest entry with inbound
+
+	size  int64 // entries that the log keeps
+	lanes map[iris.Lane]iris.Channel
+	owned bool // lanes belongs to this copy alone
+}
+
+// unknownTurn marks a lane as busy with a turn whose id the log does not tell.
+const unknownTurn = "?"
+
+// newState begins a state from the rows and the newest entry.
+func newState(gw iris.Gateway, channels []iris.Channel, head iris.Entry, size int) *State {
+	s := &State{Gateway: gw, HostLink: gw.Host.Link, size: int64(size), lanes: make(map[iris.Lane]iris.Channel, len(channels)), owned: true}
+	for _, c := range channels {
+		s.lanes[c.Lane] = c
+	}
+	s.carry(head)
+	return s
+}
+
+// fork returns a copy that can be changed without touching s.
+func (s *State) fork() *State {
+	f := *s
+	f.owned = false
+	return &f
+}
+
+// carry takes over what each entry carries forward.
+func (s *State) carry(e iris.Entry) {
+	s.Cursor, s.First, s.Host, s.LastInbound = e.Cursor, e.First, e.Host, e.LastInbound
+}
+
+// apply folds an entry, and the changes if it was written here.
+func (s *State) apply(e iris.Entry, changes []iris.Change) {
+	s.carry(e)
+	s.fold(e.Frames, e.Control, changes)
+}
+
+// fold takes over what frames, control items and changes mean for the state.
+func (s *State) fold(frames []string, control []iris.Control, changes []iris.Change) {
+	for _, c := range control {
+		switch {
+		case c.Kind == iris.HostAttached:
+			s.HostLink = c.Link
+		case c.Kind == iris.HostDetached && c.Link.ID == s.HostLink.ID:
+			s.HostLink = iris.Link{}
+		}
+	}
+	for _, f := range frames {
+		s.foldFrame(f)
+	}
+	for _, c := range changes {
+		if c, ok := c.(iris.SetBusy); ok {
+			s.setBusy(c.Lane, c.Turn)
+		}
+	}
+}
+
+// Frames that change the state, by how they begin (wire.Encode writes the type
+// first).
+const (
+	busyFrame = `{"v":1,"type":"agent.busy"`
+	idleFrame = `{"v":1,"type":"agent.idle"`
+)
+
+func (s *State) foldFrame(frame string) {
+	switch {
+	case strings.HasPrefix(frame, busyFrame):
+		s.setBusy(laneOf(frame), unknownTurn)
+	case strings.HasPrefix(frame, idleFrame):
+		s.setBusy(laneOf(frame), "")
+	}
+}
+
+func (s *State) setBusy(lane iris.Lane, turn string) {
+	c, ok := s.lanes[lane]
+	if !ok || c.Busy == turn {
+		return
+	}
+	c.Busy = turn
+	s.own()
+	s.lanes[lane] = c
+}
+
+func (s *State) own() {
+	if !s.owned {
+		s.lanes, s.owned = maps.Clone(s.lanes), true
+	}
+}
+
+// Channel returns the channel or thread of a lane.
+func (s *State) Channel(lane iris.Lane) (iris.Channel, bool) {
+	c, ok := s.lanes[lane]
+	return c, ok
+}
+
+// Channels returns the directory: the default channel first, then by id.
+func (s *State) Channels() []iris.Channel {
+	return slices.SortedFunc(maps.Values(s.lanes), func(a, b iris.Channel) int {
+		aDefault, bDefault := a.Lane.ChatID == s.Gateway.DefaultChat, b.Lane.ChatID == s.Gateway.DefaultChat
+		if aDefault != bDefault {
+			if aDefault {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.Lane.Key(), b.Lane.Key())
+	})
+}
+
+// Full reports whether the log has grown as far as it may for a host that is
+// away and does not fetch its inbound.
+func (s *State) Full() bool {
+	return s.Cursor > 0 && s.Cursor+1-s.First >= holdFactor*s.size
+}

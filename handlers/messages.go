@@ -1,0 +1,132 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"iris-gateway/handlers/hub"
+	"iris-gateway/handlers/link"
+	"iris-gateway/handlers/wire"
+	"iris-gateway/iris"
+)
+
+// handleMessageSend appends what a person wrote: its echo for the devices, the
+// inbound for the host, and the row. The answer is the echo.
+func (d *deviceSession) handleMessageSend(ctx context.Context, req wire.Request) error {
+	p, err := wire.DecodePayload[wire.MessageSend](req)
+	if err != nil {
+		return err
+	}
+	if len(p.MediaRefs) > 0 {
+		return iris.Errorf(iris.CodeUnsupported, "media_refs: this gateway does not take media yet")
+	}
+	if p.AutoThread {
+		return iris.Errorf(iris.CodeUnsupported, "auto_thread: this gateway does not make threads yet")
+	}
+	m := iris.Message{
+		ID: d.messageID(p.ClientID), Lane: req.Lane, Role: iris.RoleUser, Text: p.Text, ReplyTo: p.ReplyTo,
+		At: time.UnixMilli(time.Now().UnixMilli()),
+	}
+	quoted, err := d.quote(ctx, p.ReplyTo)
+	if err != nil {
+		return err
+	}
+	return d.gateway.Do(func(a *hub.Actor) {
+		a.Propose(hub.Proposal{
+			Decide: func(s *hub.State) (hub.Draft, error) { return d.send(s, m, quoted) },
+			Done:   func(_ *hub.Actor, r hub.Result) { d.sent(ctx, req, m.ID, r.Err) },
+			Lane:   m.Lane, Origin: d.dev, ID: req.ID,
+		})
+	})
+}
+
+// messageID makes a message that comes twice with one client id the same.
+func (d *deviceSession) messageID(clientID string) string {
+	if clientID == "" {
+		return iris.NewID("m_")
+	}
+	return iris.ClientMessageID(d.device.ID, clientID)
+}
+
+// quote reads the message that is answered: hermes does not look it up.
+func (d *deviceSession) quote(ctx context.Context, id string) (*link.ReplyTo, error) {
+	if id == "" {
+		return nil, nil
+	}
+	m, err := d.server.cfg.Store.Message(ctx, d.gateway.ID, id)
+	switch {
+	case iris.ErrorCode(err) == iris.CodeNotFound || err == nil && m.Deleted:
+		return &link.ReplyTo{MessageID: id}, nil // gone: the answer stands for itself
+	case err != nil:
+		return nil, err
+	}
+	return &link.ReplyTo{MessageID: id, Role: m.Role, Text: m.Text}, nil
+}
+
+// send decides about a message.
+func (d *deviceSession) send(s *hub.State, m iris.Message, quoted *link.ReplyTo) (hub.Draft, error) {
+	if m.Lane.ChatID == "" {
+		m.Lane.ChatID = s.Gateway.DefaultChat
+	}
+	channel, ok := s.Channel(m.Lane)
+	if !ok {
+		return hub.Draft{}, unknownLane(m.Lane)
+	}
+	if s.Full() {
+		return hub.Draft{}, iris.Errorf(iris.CodeInternal, "the agent host has been away too long, its queue is full")
+	}
+	names := link.Channel{Name: channel.Name}
+	if m.Lane.ThreadID != "" {
+		parent, _ := s.Channel(iris.Lane{ChatID: m.Lane.ChatID})
+		names = link.Channel{Name: parent.Name, ThreadName: channel.Name}
+	}
+	draft := hub.Draft{
+		Messages: []string{m.ID},
+		Changes:  []iris.Change{iris.CreateMessage{Message: m}},
+		Inbound: []string{link.EncodeItem(link.Item{
+			Kind: link.InboundMessage, ChatID: m.Lane.ChatID, ThreadID: m.Lane.ThreadID,
+			Body: link.Message{
+				MessageID: m.ID, Text: m.Text, ReplyTo: quoted, Channel: names,
+				Device: link.Device{DeviceID: d.device.ID, Name: d.device.Name},
+			},
+		})},
+	}
+	draft.Add(m.Lane, messageFrame(m))
+	return draft, nil
+}
+
+// sent sees to the answer of a message that was refused. One whose row exists
+// came before: its answer is the original one.
+func (d *deviceSession) sent(ctx context.Context, req wire.Request, id string, err error) {
+	switch {
+	case err == nil:
+	case errors.Is(err, iris.ErrRefused):
+		d.wait.Go(func() {
+			m, err := d.server.cfg.Store.Message(ctx, d.gateway.ID, id)
+			if err != nil {
+				d.reply(req.ID, err)
+				return
+			}
+			d.answer(req, m.Lane, messageFrame(m))
+		})
+	default:
+		d.reply(req.ID, err)
+	}
+}
+
+// unknownLane says that a lane does not exist.
+func unknownLane(lane iris.Lane) error {
+	if lane.ThreadID != "" {
+		return iris.Errorf(iris.CodeNotFound, "chat_id %q has no thread %q", printable(lane.ChatID), printable(lane.ThreadID))
+	}
+	return iris.Errorf(iris.CodeNotFound, "chat_id %q is unknown", printable(lane.ChatID))
+}
+
+// messageFrame returns a message as devices see it.
+func messageFrame(m iris.Message) wire.Message {
+	return wire.Message{
+		MessageID: m.ID, Role: m.Role, Text: m.Text, Commentary: m.Commentary, Reasoning: m.Reasoning,
+		ReplyTo: m.ReplyTo, Model: m.Model, Tokens: m.Tokens, TS: millis(m.At), Runtime: m.Runtime,
+	}
+}

@@ -1,0 +1,236 @@
+package handlers
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"iris-gateway/handlers/hub"
+	"iris-gateway/handlers/wire"
+	"iris-gateway/iris"
+)
+
+// Store is what the handlers need of a store beside what the hub needs.
+type Store interface {
+	TokenStore
+	GatewayStore
+	DeviceStore
+	MessageStore
+	// Ready returns an error if the store does not answer.
+	Ready(ctx context.Context) error
+}
+
+// TokenStore keeps the hashes of tokens.
+type TokenStore interface {
+	Token(ctx context.Context, hash string) (iris.Token, error)
+	CreateToken(ctx context.Context, t iris.Token) error
+	BindToken(ctx context.Context, hash string, d iris.Device) error
+}
+
+// GatewayStore keeps the gateways and their channels.
+type GatewayStore interface {
+	CreateGateway(ctx context.Context, gw iris.Gateway, host iris.Token) error
+	Gateway(ctx context.Context, gateway string) (iris.Gateway, error)
+	Gateways(ctx context.Context) ([]iris.Gateway, error)
+	Channels(ctx context.Context, gateway string) ([]iris.Channel, error)
+}
+
+// DeviceStore keeps the devices.
+type DeviceStore interface {
+	Device(ctx context.Context, gateway, device string) (iris.Device, error)
+	Devices(ctx context.Context, gateway string) ([]iris.Device, error)
+}
+
+// MessageStore keeps the history.
+type MessageStore interface {
+	Message(ctx context.Context, gateway, id string) (iris.Message, error)
+	History(ctx context.Context, gateway string, lane iris.Lane, before *iris.Message, limit int) ([]iris.Message, bool, error)
+}
+
+// Config says what a server works with.
+type Config struct {
+	Store          Store
+	Hub            *hub.Hub
+	AdminToken     string
+	PublicURL      string // https://…, "" = from the request
+	MaxSockets     int    // above it sockets are refused with 503
+	RateLimits     bool
+	TrustForwarded bool // X-Forwarded-* come from a proxy that can be trusted
+	Log            *slog.Logger
+}
+
+// Server answers everything on the public port.
+type Server struct {
+	cfg   Config
+	log   *slog.Logger
+	mux   *http.ServeMux
+	admin [sha256.Size]byte
+	ctx   context.Context // of the sockets
+	end   context.CancelFunc
+
+	mu      sync.Mutex
+	sockets map[*hub.Socket]bool // true for devices, which are told the status
+	count   int                  // sockets, those included that have no hub.Socket yet
+	leaving bool
+	running sync.WaitGroup // the socket handlers
+}
+
+// New returns a server for the gateways in cfg.Store.
+func New(cfg Config) *Server {
+	ctx, end := context.WithCancel(context.Background())
+	s := &Server{
+		cfg: cfg, log: cfg.Log, mux: http.NewServeMux(), admin: sha256.Sum256([]byte(cfg.AdminToken)),
+		ctx: ctx, end: end, sockets: map[*hub.Socket]bool{},
+	}
+	s.mux.HandleFunc("GET /ws", s.handleDevice)
+	s.mux.HandleFunc("GET /host", s.handleHost)
+	s.mux.HandleFunc("GET /health", s.handleHealth)
+	s.mux.HandleFunc("GET /ready", s.handleReady)
+	s.mux.HandleFunc("POST /admin/gateways", s.operator(s.handleCreateGateway))
+	s.mux.HandleFunc("GET /admin/gateways", s.operator(s.handleListGateways))
+	s.mux.HandleFunc("POST /admin/gateways/{gateway}/devices", s.operator(s.handlePairDevice))
+	s.mux.HandleFunc("GET /admin/gateways/{gateway}/devices", s.operator(s.handleListDevices))
+	return s
+}
+
+// ServeHTTP implements [http.Handler].
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// operator lets only the operator through.
+func (s *Server) operator(next func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		sum := sha256.Sum256([]byte(bearer(r)))
+		if subtle.ConstantTimeCompare(sum[:], s.admin[:]) != 1 {
+			s.replyError(w, r, iris.Errorf(iris.CodeAuth, "admin token missing or wrong: send Authorization: Bearer $IRIS_ADMIN_TOKEN"))
+			return
+		}
+		if err := next(w, r); err != nil {
+			s.replyError(w, r, err)
+		}
+	}
+}
+
+// bearer returns the token of the Authorization header, "" if there is none.
+func bearer(r *http.Request) string {
+	scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+// enter counts a socket that is to be accepted. It answers the request itself,
+// and returns false, if there is no room.
+func (s *Server) enter(w http.ResponseWriter, r *http.Request) bool {
+	s.mu.Lock()
+	full, leaving := s.count >= s.cfg.MaxSockets, s.leaving
+	if !full && !leaving {
+		s.count++
+		s.running.Add(1)
+	}
+	s.mu.Unlock()
+	switch {
+	case leaving:
+		s.replyError(w, r, iris.Errorf(iris.CodeUnavailable, "this instance is going away, connect again"))
+	case full:
+		s.replyError(w, r, iris.Errorf(iris.CodeUnavailable, "this instance holds its %d sockets already, try again", s.cfg.MaxSockets))
+	}
+	return !full && !leaving
+}
+
+// leave undoes enter.
+func (s *Server) leave() {
+	s.mu.Lock()
+	s.count--
+	s.mu.Unlock()
+	s.running.Done()
+}
+
+// Sockets are closed before Cloud Run cuts them at 60 minutes, spread over
+// some minutes so that they do not all come back at once.
+const (
+	socketLifetime = 55 * time.Minute
+	socketSpread   = 4 * time.Minute
+)
+
+// add registers a socket. It is closed when its time is up or the instance
+// goes away. The returned function undoes it.
+func (s *Server) add(sock *hub.Socket, device bool) (remove func()) {
+	s.mu.Lock()
+	s.sockets[sock] = device
+	leaving := s.leaving
+	s.mu.Unlock()
+	if leaving {
+		sock.Close(wire.CloseGoingAway, "this instance is going away, connect again")
+	}
+	t := time.AfterFunc(socketLifetime+rand.N(socketSpread), func() {
+		sock.Close(wire.CloseGoingAway, "the connection's time is up, connect again")
+	})
+	return func() {
+		t.Stop()
+		s.mu.Lock()
+		delete(s.sockets, sock)
+		s.mu.Unlock()
+	}
+}
+
+func (s *Server) draining() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.leaving
+}
+
+// drainSpread is the time over which a leaving instance closes its sockets, so
+// that they do not reach the next one all at once.
+const drainSpread = 3 * time.Second
+
+// Drain refuses new sockets, tells the devices that the instance is
+// restarting, closes every socket with 1001, and returns when their handlers
+// and all commits have ended, or with an error when ctx ends before.
+func (s *Server) Drain(ctx context.Context) error {
+	s.mu.Lock()
+	s.leaving = true
+	open := make(map[*hub.Socket]bool, len(s.sockets))
+	for sock, device := range s.sockets {
+		open[sock] = device
+	}
+	s.mu.Unlock()
+	restarting := wire.Encode(iris.Lane{}, wire.Status{State: wire.StateRestarting})
+	gap := drainSpread / time.Duration(max(len(open), 1))
+	for sock, device := range open {
+		if device {
+			sock.Send(restarting)
+		}
+	}
+	for sock := range open {
+		sock.Close(wire.CloseGoingAway, "this instance is going away, connect again")
+		if len(open) > 1 {
+			sleep(ctx, min(gap, 100*time.Millisecond))
+		}
+	}
+	done := make(chan struct{})
+	go func() { s.running.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+	s.end()
+	<-done
+	return s.cfg.Hub.Close(ctx)
+}
+
+// sleep waits for d or for the end of ctx.
+func sleep(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,118 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"iris-gateway/handlers/wire"
+	"iris-gateway/iris"
+)
+
+// conn adapts a WebSocket to what hub.Socket writes to.
+type conn struct{ ws *websocket.Conn }
+
+// closeWait bounds how long the peer may take to answer a close frame.
+const closeWait = time.Second
+
+// maxReason is how long a close reason may be; a longer one would send no
+// close frame at all.
+const maxReason = 123
+
+// Write implements hub.Conn.
+func (c conn) Write(ctx context.Context, frame []byte) error {
+	return c.ws.Write(ctx, websocket.MessageText, frame)
+}
+
+// Close implements hub.Conn. The library waits up to 5 s for a silent peer,
+// hence the goroutine.
+func (c conn) Close(code int, reason string) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = c.ws.Close(websocket.StatusCode(code), short(reason))
+	}()
+	t := time.NewTimer(closeWait)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+		_ = c.ws.CloseNow()
+		<-done
+	}
+}
+
+func short(reason string) string {
+	for i := range reason {
+		if i > maxReason-4 {
+			return reason[:i] + "…"
+		}
+	}
+	return reason
+}
+
+// accept upgrades a request. Any origin may connect: the token is what counts,
+// and no cookie is used.
+func accept(w http.ResponseWriter, r *http.Request, limit int64) (*websocket.Conn, error) {
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		InsecureSkipVerify: true,
+		CompressionMode:    websocket.CompressionDisabled,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("accept WebSocket: %w", err)
+	}
+	ws.SetReadLimit(limit)
+	return ws, nil
+}
+
+// read returns the next frame. What is too large ends the connection with 1009.
+func read(ctx context.Context, ws *websocket.Conn) (binary bool, data []byte, err error) {
+	kind, r, err := ws.Reader(ctx)
+	if err != nil {
+		return false, nil, err
+	}
+	if kind == websocket.MessageText {
+		data, err = io.ReadAll(r)
+		return false, data, err
+	}
+	data, err = io.ReadAll(io.LimitReader(r, wire.MaxBinaryFrame+1))
+	if err == nil && len(data) > wire.MaxBinaryFrame {
+		err = &wire.CloseError{Code: wire.CloseTooBig, Err: iris.Errorf(iris.CodeUnsupported,
+			"binary frame of more than %d bytes", wire.MaxBinaryFrame)}
+	}
+	return true, data, err
+}
+
+// closeError says how a connection ends that failed with err: with the close
+// code of a [wire.CloseError], else as the table of close codes says for the
+// error's code.
+func closeError(err error) *wire.CloseError {
+	var ce *wire.CloseError
+	if errors.As(err, &ce) {
+		return ce
+	}
+	e := public(err)
+	switch e.Code {
+	case iris.CodeAuth, iris.CodeNotFound: // of a gateway that was deleted
+		return &wire.CloseError{Code: wire.CloseAuth, Err: iris.Errorf(iris.CodeAuth, "%s", e.Message)}
+	case iris.CodeRateLimited:
+		return &wire.CloseError{Code: wire.CloseRateLimited, Err: e}
+	case iris.CodeInternal, iris.CodeUnavailable:
+		return &wire.CloseError{Code: wire.CloseSlow, Err: e}
+	default:
+		return &wire.CloseError{Code: wire.CloseProtocol, Err: e}
+	}
+}
+
+// isReadError reports whether err says that the connection is gone, rather
+// than that something on the gateway failed.
+func isReadError(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, websocket.ErrMessageTooBig)
+}
