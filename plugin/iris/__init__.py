@@ -1,7 +1,7 @@
 """Iris: the hermes platform plugin (contract: host-link.md).
 
-`register` only registers. hermes imports plugins in many processes (`hermes plugins list`, cron): the adapter is
-imported when the gateway asks for one, and dials in its connect().
+`register` only registers. hermes imports plugins in many processes (`hermes plugins list`, cron): the adapter
+is imported when the gateway asks for one, and dials in its connect().
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The adapter: hermes' calls → events, people's messages → hermes (hermes.md §2, §7).
 
 Every method returns at once and never fails: a send that fails or waits makes hermes repeat and double texts
-(hermes.md §0.2). Prompts, pickers and media are not here yet (issue 6): hermes falls back to text for them, since it
-looks for `send_exec_approval`, `send_model_picker`, `send_choice_picker` on this class. They belong into a module
-`prompts.py`, as a base class of Adapter.
+(hermes.md §0.2). Prompts, pickers and media are not here yet (issue 6): hermes falls back to text for them,
+since it looks for `send_exec_approval`, `send_model_picker`, `send_choice_picker` on this class. They belong
+into a module `prompts.py`, as a base class of Adapter.
 """
 
 from __future__ import annotations
@@ -291,7 +291,9 @@ def _inbound_task() -> bool:
 
 
 def _said(body: Body) -> str:
-    """The text of a person's message. Media come with issue 6: until then the agent is told that it misses them."""
+    """The text of a person's message. Media come with issue 6: until then the agent is told that it misses
+    them.
+    """
     text = str(body.get("text") or "")
     for media in body.get("media") or ():
         if isinstance(media, dict):

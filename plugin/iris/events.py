@@ -71,7 +71,9 @@ class Event:
 
 
 def fit(head: Body, name: str, value: Any) -> str:
-    """Encode head with value under name, cutting the longest texts of value until the frame is small enough."""
+    """Encode head with value under name, cutting the longest texts of value until the frame is small
+    enough.
+    """
     frame = dumps({**head, name: value})
     for limit in (200_000, 60_000, 16_384, 2_048):
         if len(frame.encode()) <= MAX_FRAME:

@@ -1,7 +1,7 @@
 """Everything the plugin asks of hermes beyond the adapter's own interface, each guarded.
 
-Names with an underscore are private to hermes, though equal in 0.19.0 and 0.20.0 (hermes.md): if one is gone, a
-detail is missing in the footer or in the catalogue, nothing else.
+Names with an underscore are private to hermes, though equal in 0.19.0 and 0.20.0 (hermes.md): if one is gone,
+a detail is missing in the footer or in the catalogue, nothing else.
 """
 
 from __future__ import annotations

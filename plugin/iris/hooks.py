@@ -1,7 +1,7 @@
 """Hooks of hermes → events of the agent: model calls, answers, tools (host-link.md, Events; hermes.md §5).
 
-They run on agent threads and hold the agent up while they run: they look up the lane, put an event into the queue,
-and return None.
+They run on agent threads and hold the agent up while they run: they look up the lane, put an event into the
+queue, and return None.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Hooks:
     def _turn(self, kw: dict[str, Any]) -> Turn | None:
         """Return the open turn that a hook call belongs to, or None for what is no event.
 
-        No event: subagents and the hidden review (task_id is not the session's own, hermes.md §0.9b), cron and
-        background runs, and what trails in after the turn's end.
+        No event: subagents and the hidden review (task_id is not the session's own, hermes.md §0.9b), cron
+        and background runs, and what trails in after the turn's end.
         """
         session, task = str(kw.get("session_id") or ""), str(kw.get("task_id") or "")
         if task and session and task != session:
@@ -195,17 +195,6 @@ class Hooks:
         args = tools.args_of(kw.get("args"))
         with self._turns.lock:
             return call_id, turn.number(call_id, str(kw.get("tool_name") or ""), args, tools.preview(args))
-
-
-NAMES = (
-    "pre_llm_call",
-    "post_api_request",
-    "api_request_error",
-    "post_llm_call",
-    "on_session_end",
-    "pre_tool_call",
-    "post_tool_call",
-)
 
 
 def _text(value: object) -> str:

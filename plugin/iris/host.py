@@ -1,7 +1,7 @@
 """The host: spool, pump, link and open turns of this hermes process, wired together. No hermes import.
 
-Made when the adapter is, started by its connect(): a hermes process that only lists plugins never opens the spool
-and never dials.
+Made when the adapter is, started by its connect(): a hermes process that only lists plugins never opens the
+spool and never dials.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ class Host:
         self._link: Link | None = None
 
     def start(self) -> list[Inbound]:
-        """Open the spool and begin to dial; returns what an earlier process left to do. Blocks on the disk."""
+        """Open the spool and begin to dial; returns what an earlier process left to do. Blocks on the
+        disk.
+        """
         if self._pump:
             return []
         spool = Spool(self._path)

@@ -1,7 +1,8 @@
 """What people sent, given to hermes in the right measure (host-link.md, Inbound).
 
-One message per lane at a time, the next after the turn's end; commands, stops and the answer to an open clarify at
-once. Everything runs on hermes' loop. hermes itself is behind the Port, so that this can be tested without it.
+One message per lane at a time, the next after the turn's end; commands, stops and the answer to an open
+clarify at once. Everything runs on hermes' loop. hermes itself is behind the Port, so that this can be tested
+without it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ RESTORE_WAIT = 10.0
 #: Seconds after which a message that hermes took, but began no turn for, blocks its lane no longer.
 PATIENCE = 60.0
 _TICK = 0.05
+_LOOK = 0.2
 
 #: Kinds that somebody waits for; they come with issue 6.
 _ASKING = frozenset({"steer", "answer"})
@@ -61,6 +63,7 @@ class _LaneQueue:
     waiting: deque[Inbound] = field(default_factory=deque)
     handed: Inbound | None = None  # hermes has it, its turn has not started
     since: float = 0.0
+    looking: bool = False  # a later look is on its way
 
 
 class Inbox:
@@ -139,15 +142,21 @@ class Inbox:
                 del self._lanes[lane]
             return
         if queue.handed or self._port.busy(lane):
-            self._later(lane)
+            self._look_later(lane, queue)
             return
         item = queue.handed = queue.waiting.popleft()
         queue.since = self._clock()
         self._run(item, self._hand(item))
 
-    def _later(self, lane: Lane) -> None:
+    def _look_later(self, lane: Lane, queue: _LaneQueue) -> None:
         # hermes frees a lane a moment after the turn's task has ended, without a call: so look again.
-        asyncio.get_running_loop().call_later(_TICK * 4, self._advance, lane)
+        def look() -> None:
+            queue.looking = False
+            self._advance(lane)
+
+        if not queue.looking:
+            queue.looking = True
+            asyncio.get_running_loop().call_later(_LOOK, look)
 
     async def _hand(self, item: Inbound) -> None:
         try:

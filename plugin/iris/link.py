@@ -1,7 +1,8 @@
-"""The link: one thread with its own event loop that owns the socket to the gateway (host-link.md, Opening).
+"""The link: one thread with its own event loop that owns the socket to the gateway (host-link.md,
+Opening).
 
-It dials, says hello, sends again what was not acked, then what happens; takes inbound items and reports them as
-received once they are safe. It comes back after every break, for ever.
+It dials, says hello, sends again what was not acked, then what happens; takes inbound items and reports them
+as received once they are safe. It comes back after every break, for ever.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ from .settings import BadSettings, Settings
 from .spool import Inbound
 
 log = logging.getLogger(__name__)
+
+# At debug level the library logs the request's headers, and so the token.
+_socket_log = logging.getLogger(__name__ + ".socket")
+_socket_log.setLevel(logging.WARNING)
 
 PROTOCOL = 1
 PING, SILENCE = 25, 60  # seconds between pings, and without a sign of life
@@ -103,18 +108,24 @@ class Link(threading.Thread):
             self._loop.close()
 
     async def _main(self) -> None:
+        stopping = asyncio.create_task(self._stopping.wait())
         while not self._stopping.is_set():
-            code, lived = await self._once()
+            session = _Session(self._pump, self._deliver, self._hello, self._stopping)
+            connection = asyncio.create_task(self._once(session))
+            await asyncio.wait({connection, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if self._stopping.is_set():
+                # An open session flushes and closes by itself; a dial is not waited for.
+                await asyncio.wait({connection}, timeout=3 if session.open else 0)
+                connection.cancel()
+                await asyncio.gather(connection, return_exceptions=True)
                 return
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._stopping.wait(), self._backoff.after(code, lived))
+            delay = self._backoff.after(connection.result(), session.lived)
+            await asyncio.wait({stopping}, timeout=delay)
 
-    async def _once(self) -> tuple[int | None, float]:
-        """Hold one connection; returns its close code, and the seconds that the gateway accepted it."""
+    async def _once(self, session: _Session) -> int | None:
+        """Hold one connection; returns its close code, None when it was lost or refused."""
         from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-        session = _Session(self._pump, self._deliver, self._hello, self._stopping)
         code: int | None = None
         try:
             async with self._dial() as socket:
@@ -133,7 +144,7 @@ class Link(threading.Thread):
             self._say(str(err))
         except Exception as err:
             self._say(f"{type(err).__name__}: {err}")
-        return code, session.lived
+        return code
 
     def _dial(self) -> Any:
         from websockets.asyncio.client import connect
@@ -148,7 +159,8 @@ class Link(threading.Thread):
             open_timeout=HELLO_TIMEOUT,
             ping_interval=PING,
             ping_timeout=SILENCE - PING,
-            close_timeout=2,
+            close_timeout=1,
+            logger=_socket_log,
             **more,
         )
 
@@ -182,6 +194,7 @@ class _Session:
         self._acked = 0
         self._out = Outgoing(lambda: _wake(loop, self._news))
         self._since: float | None = None
+        self.open = False
 
     @property
     def lived(self) -> float:
@@ -190,6 +203,7 @@ class _Session:
 
     async def run(self, socket: Any, greeted: Callable[[], None]) -> None:
         """Say hello, then read and write until the connection ends or the plugin stops."""
+        self.open = True
         snapshot = await asyncio.wrap_future(self._pump.attach(self._out))
         tasks: set[asyncio.Task[None]] = set()
         try:

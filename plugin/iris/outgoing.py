@@ -1,7 +1,7 @@
 """What waits for the socket, in the order it happened (host-link.md, Events).
 
-Live edits are thinned here: at most ten a second per message, a newer one replacing an unsent older one, and a
-durable event never overtaken by, nor overtaking, what was shown before it.
+Live edits are thinned here: at most ten a second per message, a newer one replacing an unsent older one, and
+a durable event never overtaken by, nor overtaking, what was shown before it.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ class Outgoing:
         waiting = self._edits.pop(message, None)
         if waiting:
             waiting.dead = True
+        self._held.pop(message, None)
         if self._clock() - self._sent.get(message, -EDIT_GAP) < EDIT_GAP:
             self._held[message] = item
         else:

@@ -1,4 +1,6 @@
-"""Messages that hermes sent: when each began and whom it answers, which `edit` repeats (host-link.md, edit)."""
+"""Messages that hermes sent: when each began and whom it answers, which `edit` repeats (host-link.md,
+edit).
+"""
 
 from __future__ import annotations
 

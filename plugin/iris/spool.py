@@ -1,7 +1,9 @@
-"""The spool: what must survive until the gateway has it, or until hermes has it (host-link.md, The plugin as a program).
+"""The spool: what must survive until the gateway has it, or until hermes has it (host-link.md, The plugin
+as a program).
 
-SQLite in WAL mode in hermes' home, used by one thread (the pump's). It holds unacknowledged events, inbound items
-not yet done, the ids of the last messages, the epoch and the counters. `synchronous=NORMAL` survives a SIGKILL.
+SQLite in WAL mode in hermes' home, used by one thread (the pump's). It holds unacknowledged events, inbound
+items not yet done, the ids of the last messages, the epoch and the counters. `synchronous=NORMAL` survives a
+SIGKILL.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ CREATE TABLE IF NOT EXISTS events (
   rank INTEGER NOT NULL, chat_id TEXT NOT NULL, thread_id TEXT, size INTEGER NOT NULL, frame TEXT NOT NULL);
 CREATE INDEX IF NOT EXISTS events_rank ON events (rank, seq);
 CREATE TABLE IF NOT EXISTS lost (
-  chat_id TEXT NOT NULL, thread_id TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (chat_id, thread_id)) WITHOUT ROWID;
+  chat_id TEXT NOT NULL, thread_id TEXT NOT NULL, n INTEGER NOT NULL,
+  PRIMARY KEY (chat_id, thread_id)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS inbound (
   cursor INTEGER NOT NULL, item INTEGER NOT NULL, done INTEGER NOT NULL, frame TEXT NOT NULL,
   PRIMARY KEY (cursor, item)) WITHOUT ROWID;
@@ -149,7 +152,7 @@ class Spool:
         self._db.execute("DELETE FROM lost")
         out = []
         for chat_id, thread_id, n in rows:
-            text = f"The host could not reach the gateway for too long: {n} older events of this chat were dropped."
+            text = f"The gateway was away for too long: {n} older events of this chat were dropped."
             event = Event("notice", Lane(chat_id, thread_id or None), {"key": "spool", "text": text})
             out.append((*self.append(event), event))
         return out
@@ -278,6 +281,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     try:
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=NORMAL")
+        db.execute("PRAGMA secure_delete=ON")  # what is acked or done leaves no text behind
         db.executescript(_SCHEMA)
     except BaseException:
         db.close()

@@ -1,4 +1,6 @@
-"""Tool calls: did it work, what did it print, what to show in one line (host-link.md, tool.start and tool.end)."""
+"""Tool calls: did it work, what did it print, what to show in one line (host-link.md, tool.start and
+tool.end).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ _OUTPUT = ("output", "content", "stdout", "result", "text", "error", "message")
 
 
 def args_of(args: object) -> dict[str, Any]:
-    """Return the arguments as an object of at most 16 KiB or so: the link wants one, whatever the model sent."""
+    """Return the arguments as an object of at most 16 KiB or so: the link wants one, whatever the model
+    sent.
+    """
     plain = args if isinstance(args, dict) else {} if args is None else {"value": args}
     limit = ARGS_LIMIT
     while True:

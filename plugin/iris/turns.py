@@ -1,5 +1,5 @@
-"""Turns that run now: from hermes' on_processing_start to on_processing_complete, with what the hooks gather for
-the footer (hermes.md §3, §5.1; host-link.md, turn.end).
+"""Turns that run now: from hermes' on_processing_start to on_processing_complete, with what the hooks
+gather for the footer (hermes.md §3, §5.1; host-link.md, turn.end).
 
 Callbacks come from hermes' loop, hooks from agent threads: one lock guards all.
 """
@@ -110,8 +110,9 @@ class Turns:
             return turn
 
     def of(self, lane: Lane, message_id: str | None = None) -> Turn | None:
-        """Return the open turn that a callback of this lane belongs to: the one that answers message_id, else the
-        newest one that is no command, else the newest."""
+        """Return the open turn that a callback of this lane belongs to: the one that answers message_id,
+        else the newest one that is no command, else the newest.
+        """
         with self.lock:
             turns = self._open.get(lane, ())
             for turn in reversed(turns):

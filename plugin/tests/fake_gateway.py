@@ -1,9 +1,11 @@
-"""A gateway for tests: speaks the host link on a loopback port, remembers what it got, can be cut and told to be rude.
+"""A gateway for tests: speaks the host link on a loopback port, remembers what it got, can be cut and told
+to be rude.
 
     python fake_gateway.py --port 8799 --log frames.jsonl --inbox inbox.jsonl
 
-As a program it appends each frame it gets to the log and sends each line of the inbox to the host. An inbox line is an
-inbound frame without `type` (cursor is counted when missing), `{"op":"close","code":1001}`, or `{"op":"ack","on":false}`.
+As a program it appends each frame it gets to the log and sends each line of the inbox to the host. An inbox
+line is an inbound frame without `type` (cursor is counted when missing), `{"op":"close","code":1001}`, or
+`{"op":"ack","on":false}`.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ Frame = dict[str, Any]
 
 
 class FakeGateway:
-    """Runs in a thread of its own. `start` again after `stop` to come back on the same port, with its memory."""
+    """Runs in a thread of its own. `start` again after `stop` to come back on the same port, with its
+    memory.
+    """
 
     def __init__(self, token: str = "secret", port: int = 0, log: Path | None = None) -> None:
         self.token, self.port, self.log = token, port, log

@@ -1,0 +1,204 @@
+"""What people sent: one message per lane at a time, commands and stops at once."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import unittest
+from typing import Any
+
+from support import LANE, OTHER
+
+from iris.inbox import TASK_NAME, Inbox
+from iris.lanes import Lane
+from iris.spool import Inbound
+
+
+def item(cursor: int, text: str = "hi", lane: Lane = LANE, kind: str = "message", **body: Any) -> Inbound:
+    return Inbound(cursor, 0, 1, kind, lane, {"message_id": f"m_{cursor}", "text": text, **body})
+
+
+class FakeHermes:
+    """Port whose turns begin and end when the test says so."""
+
+    def __init__(self) -> None:
+        self.handed: list[int] = []
+        self.finished: list[int] = []
+        self.reports: list[tuple[int, str]] = []
+        self.stopped: list[Lane] = []
+        self.running: set[Lane] = set()
+        self.clarifying: set[Lane] = set()
+        self.starting = False
+        self.accept = True
+        self.tasks: list[str] = []
+        self.hands = asyncio.Event()
+
+    async def hand(self, item: Inbound) -> None:
+        task = asyncio.current_task()
+        self.tasks.append(task.get_name() if task else "")
+        self.handed.append(item.cursor)
+        self.hands.set()
+        if self.accept and not item.body["text"].startswith("/"):
+            self.running.add(item.lane)
+
+    async def stop(self, lane: Lane) -> None:
+        self.stopped.append(lane)
+
+    def busy(self, lane: Lane) -> bool:
+        return lane in self.running
+
+    def clarify_open(self, lane: Lane) -> bool:
+        return lane in self.clarifying
+
+    def restoring(self) -> bool:
+        return self.starting
+
+    def finish(self, item: Inbound) -> None:
+        self.finished.append(item.cursor)
+
+    def report(self, item: Inbound, error: str) -> None:
+        self.reports.append((item.cursor, error))
+
+
+class InboxTest(unittest.IsolatedAsyncioTestCase):
+    async def asyncSetUp(self) -> None:
+        self.hermes = FakeHermes()
+        self.inbox = Inbox(self.hermes)
+        await self.inbox.open()
+
+    async def settle(self) -> None:
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+    async def offer(self, *items: Inbound) -> None:
+        for i in items:
+            self.inbox.offer(i)
+        await self.settle()
+
+    async def end(self, lane: Lane = LANE) -> None:
+        self.hermes.running.discard(lane)
+        self.inbox.ended(lane)
+        await self.settle()
+
+    async def test_one_at_a_time_per_lane(self) -> None:
+        await self.offer(item(1), item(2), item(3, lane=OTHER))
+        self.assertEqual(self.hermes.handed, [1, 3])
+        self.inbox.started(LANE, "m_1")
+        await self.end()
+        self.assertEqual(self.hermes.handed, [1, 3, 2])
+        self.assertTrue(self.hermes.tasks[0].startswith(TASK_NAME))
+
+    async def test_done_when_the_turn_starts(self) -> None:
+        await self.offer(item(1))
+        self.assertEqual(self.hermes.finished, [])
+        self.inbox.started(LANE, "m_other")
+        self.assertEqual(self.hermes.finished, [])
+        self.inbox.started(LANE, "m_1")
+        self.assertEqual(self.hermes.finished, [1])
+
+    async def test_answered_inside_another_turn_is_done_with_it(self) -> None:
+        await self.offer(item(1))
+        await self.end()
+        self.assertEqual(self.hermes.finished, [1])
+
+    async def test_taken_without_a_turn_is_done_and_the_next_goes(self) -> None:
+        self.hermes.accept = False
+        await self.offer(item(1), item(2))
+        self.assertEqual((self.hermes.handed, self.hermes.finished), ([1, 2], [1, 2]))
+
+    async def test_waits_for_a_turn_that_is_not_ours(self) -> None:
+        self.hermes.running.add(LANE)  # a resumed session
+        await self.offer(item(1))
+        self.assertEqual(self.hermes.handed, [])
+        await self.end()
+        self.assertEqual(self.hermes.handed, [1])
+
+    async def test_looks_again_when_hermes_frees_the_lane_without_a_word(self) -> None:
+        await self.offer(item(1), item(2))
+        self.inbox.started(LANE, "m_1")
+        self.inbox.ended(LANE)  # hermes still holds the lane
+        self.assertEqual(self.hermes.handed, [1])
+        self.hermes.running.clear()
+        self.hermes.hands.clear()
+        await asyncio.wait_for(self.hermes.hands.wait(), 10)
+        self.assertEqual(self.hermes.handed, [1, 2])
+
+    async def test_commands_at_once(self) -> None:
+        await self.offer(item(1), item(2), item(3, "/status"))
+        self.assertEqual(self.hermes.handed, [1, 3])
+        self.assertEqual(self.hermes.finished, [3])
+
+    async def test_open_clarify_is_answered_at_once(self) -> None:
+        await self.offer(item(1))
+        self.hermes.clarifying.add(LANE)
+        await self.offer(item(2, "red"))
+        self.assertEqual(self.hermes.handed, [1, 2])
+
+    async def test_nothing_before_hermes_is_ready_but_stop(self) -> None:
+        self.hermes.starting = True
+        inbox = Inbox(self.hermes)
+        opening = asyncio.create_task(inbox.open())
+        for i in (item(1), item(2, "/status"), item(3, kind="stop")):
+            inbox.offer(i)
+        await self.settle()
+        self.assertEqual((self.hermes.handed, self.hermes.stopped), ([], [LANE]))
+        self.hermes.starting = False
+        await opening
+        await self.settle()
+        self.assertEqual(sorted(self.hermes.handed), [1, 2])
+
+    async def test_start_up_is_not_waited_for_for_ever(self) -> None:
+        clock = iter(range(0, 1000, 4))
+        self.hermes.starting = True
+        inbox = Inbox(self.hermes, lambda: next(clock))
+        inbox.offer(item(1))
+        await inbox.open()
+        await self.settle()
+        self.assertEqual(self.hermes.handed, [1])
+
+    async def test_stop(self) -> None:
+        await self.offer(item(1, kind="stop", expires_at=time.time() * 1000 + 30_000))
+        self.assertEqual((self.hermes.stopped, self.hermes.reports), ([LANE], [(1, "")]))
+        self.assertEqual(self.hermes.finished, [1])
+
+    async def test_stop_that_came_too_late(self) -> None:
+        await self.offer(item(1, kind="stop", expires_at=time.time() * 1000 - 1))
+        self.assertEqual((self.hermes.stopped, self.hermes.reports), ([], [(1, "expired")]))
+
+    async def test_typed_stop(self) -> None:
+        await self.offer(item(1))
+        await self.offer(item(2, "/stop"))
+        self.assertEqual((self.hermes.handed, self.hermes.stopped), ([1], [LANE]))
+        self.assertEqual((self.hermes.reports, self.hermes.finished), ([], [2]))
+        await self.end()
+        await self.offer(item(3, "/stop"))  # nothing runs: hermes says so
+        self.assertEqual(self.hermes.handed, [1, 3])
+
+    async def test_kinds_to_come(self) -> None:
+        await self.offer(
+            item(1, kind="steer"), item(2, kind="answer"), item(3, kind="lane.rename"), item(4, kind="x")
+        )
+        self.assertEqual(self.hermes.finished, [1, 2, 3, 4])
+        self.assertEqual(self.hermes.reports, [(1, "not supported yet"), (2, "not supported yet")])
+
+    async def test_no_turn_for_a_minute_frees_the_lane(self) -> None:
+        now = 0.0
+        inbox = Inbox(self.hermes, lambda: now)
+        await inbox.open()
+        inbox.offer(item(1))
+        await self.settle()
+        self.hermes.running.clear()  # hermes forgot it
+        now = 61.0
+        with self.assertLogs("iris.inbox", "WARNING"):
+            inbox.offer(item(2))
+        await self.settle()
+        self.assertEqual(self.hermes.handed, [1, 2])
+
+    async def test_closed_inbox_hands_nothing_over(self) -> None:
+        self.inbox.close()
+        await self.offer(item(1))
+        self.assertEqual((self.hermes.handed, self.hermes.finished), ([], []))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,225 @@
+"""The spool and the pump: what survives, what is repeated, what a full spool lets go."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import unittest
+
+from support import LANE, OTHER, TempDir, edit, event
+
+from iris.events import Event
+from iris.outgoing import Outgoing
+from iris.pump import Pump
+from iris.spool import Inbound, Spool
+
+
+def inbound(
+    cursor: int, item: int = 0, items: int = 1, message: str = "", kind: str = "message"
+) -> dict[str, object]:
+    body = {"message_id": message or f"m_{cursor}_{item}", "text": "hi"}
+    return {
+        "cursor": cursor,
+        "item": item,
+        "items": items,
+        "kind": kind,
+        "chat_id": "android:default",
+        "body": body,
+    }
+
+
+class SpoolTest(TempDir):
+    def setUp(self) -> None:
+        super().setUp()
+        self.path = self.dir / "iris" / "spool.db"
+        self.spool = self.open()
+
+    def open(self, limit: int = 1 << 20) -> Spool:
+        spool = Spool(self.path, limit)
+        self.addCleanup(spool.close)
+        return spool
+
+    def again(self) -> Spool:
+        self.spool.close()
+        return self.open()
+
+    def store(self, spool: Spool, frame: dict[str, object]) -> tuple[bool, int]:
+        return spool.store(Inbound.of_frame(frame), frame)
+
+    def test_events_survive_until_acked(self) -> None:
+        for i in range(5):
+            self.spool.append(event("answer", text=str(i)))
+        self.spool.ack(2)
+        spool = self.again()
+        self.assertEqual(spool.epoch, self.spool.epoch)
+        self.assertEqual((spool.last_seq, spool.acked), (5, 2))
+        self.assertEqual([seq for seq, _ in spool.pending(spool.acked, 5)], [3, 4, 5])
+        self.assertEqual(json.loads(spool.pending(2, 3)[0][1])["body"], {"text": "2"})
+
+    def test_seq_is_never_given_twice(self) -> None:
+        self.spool.append(event("answer"))
+        self.spool.ack(1)
+        spool = self.again()
+        self.assertEqual(spool.append(event("answer"))[0], 2)
+
+    def test_rollback_takes_the_counters_back(self) -> None:
+        self.spool.begin()
+        self.spool.append(event("answer"))
+        self.spool.rollback()
+        self.assertEqual((self.spool.last_seq, self.spool.size), (0, 0))
+
+    def test_pending_comes_in_pieces(self) -> None:
+        for i in range(10):
+            self.spool.append(event("answer", text="x" * 1000, n=i))
+        self.assertLess(len(self.spool.pending(0, 10, most=3000)), 5)
+
+    def test_full_spool_loses_tools_first_and_says_so(self) -> None:
+        self.spool.close()
+        self.path.unlink()
+        spool = self.open(limit=100_000)
+        with self.assertLogs("iris.spool", "WARNING"):
+            for _ in range(50):
+                spool.append(event("tool.end", lane=OTHER, output_tail="t" * 1000, call="c"))
+                spool.append(edit("e" * 1000, final=True))
+                spool.append(event("answer", text="a" * 1000))
+        self.assertLessEqual(spool.size, 100_000)
+        kinds = [json.loads(frame)["kind"] for _, frame in spool.pending(0, spool.last_seq, most=1 << 30)]
+        self.assertEqual(kinds.count("answer"), 50)
+        self.assertLessEqual(kinds.count("tool.end"), 1)  # one came after the last shedding
+        self.assertGreater(kinds.count("edit"), 10)
+        notices = {e.lane: e.body for _, _, e in spool.report_lost()}
+        self.assertIn("older events", notices[OTHER]["text"])
+        self.assertIn(LANE, notices)
+        self.assertEqual(spool.report_lost(), [])
+
+    def test_inbound_is_received_when_its_last_item_is_safe(self) -> None:
+        self.assertEqual(self.store(self.spool, inbound(7, 0, 2)), (True, 0))
+        self.assertEqual(self.store(self.spool, inbound(7, 0, 2)), (False, 0))
+        self.assertEqual(self.store(self.spool, inbound(7, 1, 2)), (True, 7))
+        self.assertEqual(self.store(self.spool, inbound(7, 1, 2)), (False, 7))
+
+    def test_item_done_before_its_entry_is_complete_is_not_repeated(self) -> None:
+        self.store(self.spool, inbound(7, 0, 2))
+        self.spool.finish(7, 0)
+        self.assertEqual(self.store(self.spool, inbound(7, 0, 2)), (False, 0))
+        self.store(self.spool, inbound(7, 1, 2))
+        self.assertEqual([i.item for i in self.again().unfinished()], [1])
+
+    def test_unfinished_comes_again_in_order(self) -> None:
+        for cursor in (3, 5, 9):
+            self.store(self.spool, inbound(cursor))
+        self.spool.finish(5, 0)
+        spool = self.again()
+        self.assertEqual([i.cursor for i in spool.unfinished()], [3, 9])
+        self.assertEqual(spool.unfinished()[0].lane, LANE)
+        self.assertEqual(spool.received, 9)
+
+    def test_same_message_under_another_cursor(self) -> None:
+        self.store(self.spool, inbound(3, message="m_x"))
+        self.assertEqual(self.store(self.spool, inbound(4, message="m_x")), (False, 4))
+        self.assertEqual(len(self.spool.unfinished()), 1)
+
+    def test_new_spool_learns_where_its_gateway_stands(self) -> None:
+        self.assertTrue(self.spool.meet("g_1", 0, 1040))
+        self.assertEqual(self.spool.received, 1040)
+        self.assertTrue(self.spool.meet("g_1", 0, 2000))  # the host's word counts from now on
+        self.assertEqual(self.spool.received, 1040)
+
+    def test_another_gateway_starts_a_new_epoch(self) -> None:
+        self.spool.meet("g_1", 0, 0)
+        self.store(self.spool, inbound(3))
+        self.spool.append(event("answer"))
+        epoch = self.spool.epoch
+        self.assertFalse(self.spool.meet("g_2", 0, 0))
+        self.assertNotEqual(self.spool.epoch, epoch)
+        self.assertEqual(
+            (self.spool.received, self.spool.unfinished(), self.spool.pending(0, 99)), (0, [], [])
+        )
+        self.assertTrue(self.spool.meet("g_2", 0, 0))
+
+    def test_damaged_file_is_put_aside(self) -> None:
+        self.spool.close()
+        self.path.write_bytes(b"this is no database, whatever it says" * 100)
+        spool = self.open()
+        self.assertTrue(spool.epoch)
+        self.assertEqual(len(list(self.path.parent.glob("*.broken-*"))), 1)
+
+    def test_only_the_owner_may_read_it(self) -> None:
+        self.assertEqual(self.path.stat().st_mode & 0o077, 0)
+
+
+class PumpTest(TempDir):
+    def setUp(self) -> None:
+        super().setUp()
+        self.spool = Spool(self.dir / "spool.db")
+        self.pump = Pump(self.spool)
+        self.pump.start()
+        self.addCleanup(self.pump.stop)
+        self.out = Outgoing(lambda: None)
+
+    def sync(self) -> None:
+        self.pump.ask(lambda spool: None).result(10)
+
+    def frames(self) -> list[tuple[str, int | None]]:
+        self.sync()
+        out = []
+        while (frame := self.out.pop()) is not None:
+            parsed = json.loads(frame)
+            out.append((parsed["kind"], parsed.get("seq")))
+        return out
+
+    def test_snapshot_and_queue_meet_without_a_gap(self) -> None:
+        self.pump.emit(event("turn.start", source="user"))
+        self.pump.emit(event("send", message_id="m_1", text="a", streaming=True))
+        snapshot = self.pump.attach(self.out).result(10)
+        self.pump.emit(edit("ab"))
+        self.pump.emit(edit("abc", final=True))
+        self.pump.emit(event("turn.end"))
+        self.assertEqual(snapshot.last_seq, 1)
+        self.assertEqual(snapshot.turns[0]["messages"][0]["text"], "a")
+        self.assertEqual(self.frames(), [("edit", 2), ("turn.end", 3)])
+
+    def test_detached_queue_gets_nothing(self) -> None:
+        self.pump.attach(self.out).result(10)
+        self.pump.detach(self.out)
+        self.pump.emit(event("answer"))
+        self.assertEqual(self.frames(), [])
+        self.assertEqual(self.spool.last_seq, 1)
+
+    def test_failing_work_fails_alone(self) -> None:
+        def bad(_: Spool) -> None:
+            raise ValueError("no")
+
+        asked = self.pump.ask(bad)
+        self.pump.emit(event("answer"))
+        with self.assertRaises(ValueError):
+            asked.result(10)
+        self.sync()
+        self.assertEqual(self.spool.last_seq, 1)
+
+    def test_a_disk_that_refuses_once_loses_nothing(self) -> None:
+        append, calls = self.spool.append, []
+
+        def flaky(e: Event) -> tuple[int, str]:
+            calls.append(e)
+            if len(calls) == 1:
+                raise sqlite3.OperationalError("disk I/O error")
+            return append(e)
+
+        self.spool.append = flaky  # type: ignore[method-assign]
+        self.pump.attach(self.out).result(10)
+        with self.assertLogs("iris.pump", "ERROR"):
+            self.pump.emit(event("answer"))
+            self.assertEqual(self.frames(), [("answer", 1)])
+
+    def test_stop_keeps_what_was_queued(self) -> None:
+        for _ in range(2000):
+            self.pump.emit(event("answer"))
+        self.pump.stop()
+        spool = Spool(self.dir / "spool.db")
+        self.addCleanup(spool.close)
+        self.assertEqual(spool.last_seq, 2000)
+
+
+if __name__ == "__main__":
+    unittest.main()
