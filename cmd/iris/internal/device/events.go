@@ -37,6 +37,7 @@ type (
 		ClientID string
 		Lane     iris.Lane // where it went to
 		Message  wire.Message
+		Raw      []byte // the whole frame
 	}
 
 	// Refused: the gateway will never take the message.
@@ -49,12 +50,12 @@ type (
 	// Frame: a frame from the gateway. ID is that of the request it answers,
 	// "" for all others; Cursor is 0 for a live frame.
 	Frame struct {
-		Type    string          `json:"type"`
-		ID      string          `json:"-"`
-		Cursor  int64           `json:"cursor,omitempty"`
-		Lane    iris.Lane       `json:"-"`
-		Payload json.RawMessage `json:"payload"`
-		Raw     []byte          `json:"-"` // the whole frame
+		Type    string
+		ID      string
+		Cursor  int64
+		Lane    iris.Lane
+		Payload json.RawMessage
+		Raw     []byte // the whole frame
 	}
 )
 

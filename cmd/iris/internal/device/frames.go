@@ -173,7 +173,7 @@ func (c *Client) echo(m *message, f Frame) error {
 	if err != nil {
 		return err
 	}
-	c.cfg.Handle(Sent{ClientID: m.clientID, Lane: f.Lane, Message: p})
+	c.cfg.Handle(Sent{ClientID: m.clientID, Lane: f.Lane, Message: p, Raw: f.Raw})
 	return nil
 }
 

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"iris-gateway/cmd/iris/internal/admin"
+	"iris-gateway/cmd/iris/internal/terminal"
+)
+
+func newGateway(std streams) *cobra.Command {
+	cmd := &cobra.Command{Use: "gateway", Short: "Make and list gateways (operator)"}
+	cmd.AddCommand(newGatewayCreate(std), newGatewayList(std))
+	group(cmd)
+	return cmd
+}
+
+func newGatewayCreate(std streams) *cobra.Command {
+	var op operator
+	cmd := &cobra.Command{
+		Use:   "create NAME",
+		Short: "Make a gateway: one owner's host and devices",
+		Long:  "Make a gateway: one owner's host and devices. The host token is shown once, here: hermes needs it as IRIS_TOKEN.",
+		Args:  args("NAME"),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			c, err := op.client(cmd)
+			if err != nil {
+				return err
+			}
+			g, err := c.CreateGateway(cmd.Context(), names[0])
+			if err != nil {
+				return err
+			}
+			if op.json {
+				return writeJSON(std.out, g)
+			}
+			style := terminal.StyleFor(std.out)
+			fmt.Fprintf(std.out, "Gateway %s (%s)\n\n", style.Bold(clean(g.Name)), clean(g.GatewayID))
+			fmt.Fprintf(std.out, "Host token, shown only now:\n  %s\n\n", style.Bold(clean(g.HostToken)))
+			fmt.Fprintf(std.out, "%s\n", style.Dim("Give it to hermes as IRIS_TOKEN, and pair a phone with: iris pair --gateway "+clean(g.GatewayID)))
+			return nil
+		},
+	}
+	op.addFlags(cmd)
+	return cmd
+}
+
+func newGatewayList(std streams) *cobra.Command {
+	var op operator
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the gateways, their hosts and how many devices they have",
+		Args:  args(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := op.client(cmd)
+			if err != nil {
+				return err
+			}
+			list, err := c.Gateways(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if op.json {
+				return writeJSON(std.out, map[string]any{"gateways": list})
+			}
+			if len(list) == 0 {
+				fmt.Fprintln(std.out, "No gateway yet. Make one with: iris gateway create NAME")
+				return nil
+			}
+			w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "NAME\tID\tDEVICES\tHOST")
+			for _, g := range list {
+				fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", clean(g.Name), clean(g.GatewayID), g.Devices, hostState(g.Host))
+			}
+			return w.Flush()
+		},
+	}
+	op.addFlags(cmd)
+	return cmd
+}
+
+// hostState says in words how it is with a host.
+func hostState(h admin.Host) string {
+	switch {
+	case h.Attached && h.Version != "":
+		return "attached, version " + clean(h.Version)
+	case h.Attached:
+		return "attached"
+	case h.Seen == 0:
+		return "never seen"
+	default:
+		return "away, seen " + ago(h.Seen)
+	}
+}

@@ -1,0 +1,180 @@
+// Package admin is a client of the gateway's admin calls.
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Client calls one gateway as its operator.
+type Client struct {
+	base  *url.URL
+	token string
+	http  *http.Client
+}
+
+// New returns a client for the gateway at base, an http or https address.
+func New(base, token string) (*Client, error) {
+	u, err := url.Parse(strings.TrimSuffix(base, "/"))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("%q is no gateway address: it must be like https://iris.example.org", base)
+	}
+	return &Client{base: u, token: token, http: &http.Client{Timeout: 30 * time.Second}}, nil
+}
+
+// Bodies of the answers.
+type (
+	// NewGateway is a gateway just made, with the token that is shown once.
+	NewGateway struct {
+		GatewayID string `json:"gateway_id"`
+		Name      string `json:"name"`
+		HostToken string `json:"host_token"`
+	}
+
+	// Gateway is a line of the list.
+	Gateway struct {
+		GatewayID string `json:"gateway_id"`
+		Name      string `json:"name"`
+		Host      Host   `json:"host"`
+		Devices   int    `json:"devices"`
+	}
+
+	// Host is what the gateway knows of its host.
+	Host struct {
+		Attached bool   `json:"attached"`
+		Version  string `json:"version"`
+		Seen     int64  `json:"seen"` // ms since 1970, 0 = never
+	}
+
+	// Pairing lets one device in, once.
+	Pairing struct {
+		Token     string `json:"token"`
+		URL       string `json:"url"`        // iris://pair?…, what the QR code holds
+		ExpiresAt int64  `json:"expires_at"` // ms since 1970
+	}
+
+	// Device is a paired device.
+	Device struct {
+		DeviceID string `json:"device_id"`
+		Name     string `json:"name"`
+		Attached bool   `json:"attached"`
+		Cursor   int64  `json:"cursor"`
+		Push     string `json:"push"`
+		Seen     int64  `json:"seen"` // ms since 1970
+		Created  int64  `json:"created"`
+	}
+)
+
+// Error is what the gateway answered instead.
+type Error struct {
+	Status  int // of HTTP
+	Code    string
+	Message string
+}
+
+// Error returns the gateway's words.
+func (e *Error) Error() string { return e.Message }
+
+// CreateGateway makes a gateway.
+func (c *Client) CreateGateway(ctx context.Context, name string) (NewGateway, error) {
+	var g NewGateway
+	err := c.call(ctx, http.MethodPost, []string{"gateways"}, map[string]string{"name": name}, &g)
+	return g, err
+}
+
+// Gateways lists all gateways.
+func (c *Client) Gateways(ctx context.Context) ([]Gateway, error) {
+	var list struct {
+		Gateways []Gateway `json:"gateways"`
+	}
+	err := c.call(ctx, http.MethodGet, []string{"gateways"}, nil, &list)
+	return list.Gateways, err
+}
+
+// Pair makes a pairing for a device that will be called name until it says
+// its own name.
+func (c *Client) Pair(ctx context.Context, gateway, name string) (Pairing, error) {
+	var p Pairing
+	err := c.call(ctx, http.MethodPost, []string{"gateways", gateway, "devices"}, map[string]string{"name": name}, &p)
+	return p, err
+}
+
+// Devices lists the devices of a gateway.
+func (c *Client) Devices(ctx context.Context, gateway string) ([]Device, error) {
+	var list struct {
+		Devices []Device `json:"devices"`
+	}
+	err := c.call(ctx, http.MethodGet, []string{"gateways", gateway, "devices"}, nil, &list)
+	return list.Devices, err
+}
+
+// call does one request below /admin and decodes the answer into out.
+func (c *Client) call(ctx context.Context, method string, path []string, body, out any) error {
+	var in io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return err
+		}
+		in = bytes.NewReader(b)
+	}
+	for i := range path {
+		path[i] = url.PathEscape(path[i])
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base.JoinPath("admin").String()+"/"+strings.Join(path, "/"), in)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return c.unreachable(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
+	if err != nil {
+		return c.unreachable(err)
+	}
+	if resp.StatusCode >= 300 {
+		return answerError(resp, data)
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return fmt.Errorf("%s does not answer like an Iris gateway: %w", c.base, err)
+	}
+	return nil
+}
+
+func (c *Client) unreachable(err error) error {
+	var inner *url.Error // holds method and URL once more
+	if errors.As(err, &inner) {
+		err = inner.Err
+	}
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	return fmt.Errorf("cannot reach the gateway at %s: %w", c.base, err)
+}
+
+// answerError reads {"error":{"code","message"}}; something else may sit at
+// the address, such as a proxy.
+func answerError(resp *http.Response, data []byte) error {
+	var body struct {
+		Error struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(data, &body) != nil || body.Error.Code == "" {
+		return &Error{Status: resp.StatusCode, Message: "the gateway answers " + resp.Status}
+	}
+	return &Error{Status: resp.StatusCode, Code: body.Error.Code, Message: body.Error.Message}
+}

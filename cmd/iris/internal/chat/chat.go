@@ -1,0 +1,424 @@
+package chat
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"iris-gateway/cmd/iris/internal/device"
+	"iris-gateway/cmd/iris/internal/terminal"
+	"iris-gateway/handlers/wire"
+	"iris-gateway/iris"
+)
+
+// Options say how to chat.
+type Options struct {
+	Device device.Config // whom to chat with; its Handle and SkipFirstReplay are set here
+
+	In          io.Reader
+	Interactive bool // In is a terminal: with a prompt, and messages may be sent at any time
+	Out         io.Writer
+	Live        bool // Out is a terminal
+	Style       terminal.Style
+	Width       func() int // columns of Out, 0 when unknown; may be nil
+
+	JSON      bool          // write frames as they are, one a line, instead
+	Reasoning bool          // all of the reasoning
+	History   int           // how many messages to show at the start
+	Wait      time.Duration // how long to wait for answers after the end of In
+	Quiet     time.Duration // after which silence an answer counts as complete that ended no turn; default 3 s
+}
+
+// Run chats until In ends and everything sent is answered, or until ctx ends:
+// neither is an error. It is one when the gateway refuses the device for good
+// ([device.CloseError]), when a message was refused, or when answers are
+// missing after Options.Wait.
+func Run(ctx context.Context, opts Options) error {
+	ctx, stop := context.WithCancel(ctx)
+	c := newChat(ctx, opts)
+	ended := make(chan error, 1)
+	go func() { ended <- c.client.Run(ctx) }()
+	err := c.loop(ctx, ended)
+	stop()
+	if c.clientRuns {
+		<-ended
+	}
+	c.view.clear()
+	c.view.fresh()
+	return err
+}
+
+// chat is owned by the goroutine of loop.
+type chat struct {
+	opts       Options
+	client     *device.Client
+	clientRuns bool
+	view       *view
+	events     chan device.Event
+	lines      <-chan string // nil once it has ended
+	ready      bool          // history is shown: live frames may be
+	held       []device.Frame
+	history    string // id of the request
+	host       wire.State
+	waiting    map[string]bool // client ids without echo
+	unread     map[string]bool // own messages that the host does not have yet
+	typed      string          // last line typed; "" once something else stands below it
+	turn       *exchange       // with pipes: what has to be answered before the next line
+	trouble    string          // why there is no connection, as told
+	refused    error
+	overdue    <-chan time.Time
+}
+
+func newChat(ctx context.Context, opts Options) *chat {
+	if opts.Width == nil {
+		opts.Width = func() int { return 0 }
+	}
+	if opts.Quiet == 0 {
+		opts.Quiet = 3 * time.Second
+	}
+	out := opts.Out
+	if opts.JSON {
+		out, opts.Live = io.Discard, false
+	}
+	c := &chat{
+		opts: opts, clientRuns: true, events: make(chan device.Event), lines: readLines(ctx, opts.In),
+		view:    newView(screen{out: out, style: opts.Style, live: opts.Live, width: opts.Width}),
+		waiting: map[string]bool{}, unread: map[string]bool{},
+	}
+	c.view.reasoning = opts.Reasoning
+	opts.Device.SkipFirstReplay = true
+	opts.Device.Handle = func(e device.Event) {
+		select {
+		case c.events <- e:
+		case <-ctx.Done():
+		}
+	}
+	c.client = device.New(opts.Device)
+	return c
+}
+
+// readLines reads in until it ends. A read cannot be interrupted: the
+// goroutine ends with its line, or with the process.
+func readLines(ctx context.Context, in io.Reader) <-chan string {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		r := bufio.NewReader(in)
+		for {
+			line, err := r.ReadString('\n')
+			if line = strings.TrimRightFunc(line, unicode.IsSpace); line != "" || err == nil {
+				select {
+				case lines <- line:
+				case <-ctx.Done():
+					return
+				}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return lines
+}
+
+// loop takes turns between what comes and what is typed.
+func (c *chat) loop(ctx context.Context, ended <-chan error) error {
+	for {
+		c.hint()
+		lines := c.lines
+		if !c.opts.Interactive && (!c.ready || c.turn != nil) {
+			lines = nil // one after the other
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-ended:
+			c.clientRuns = false
+			return err
+		case e := <-c.events:
+			if err := c.event(e); err != nil {
+				return err
+			}
+		case line, ok := <-lines:
+			if !ok {
+				c.lines = nil
+				break
+			}
+			if c.line(line) {
+				return nil
+			}
+		case <-c.turn.quiet():
+			c.turn = nil
+		case <-c.overdue:
+			return fmt.Errorf("no complete answer after %s; it will be in the history", c.opts.Wait)
+		}
+		if c.lines == nil && c.finished() {
+			return c.refused
+		}
+	}
+}
+
+// finished reports, after the end of the input, whether there is nothing left
+// to wait for.
+func (c *chat) finished() bool {
+	if c.opts.Interactive {
+		return true
+	}
+	if c.overdue == nil && c.opts.Wait > 0 {
+		c.overdue = time.After(c.opts.Wait)
+	}
+	return c.ready && c.turn == nil
+}
+
+// line takes a line that was typed, and reports whether it ends the chat.
+func (c *chat) line(text string) (quit bool) {
+	if c.opts.Interactive {
+		c.view.entered()
+	}
+	switch strings.TrimSpace(text) {
+	case "":
+		return false
+	case "/quit", "/exit":
+		return true
+	}
+	id, err := c.client.Send(iris.Lane{ChatID: c.view.lane.ChatID}, text)
+	if err != nil {
+		c.refuse(err)
+		return false
+	}
+	c.waiting[id] = true
+	c.typed = text
+	if !c.opts.Interactive {
+		c.turn = newExchange(id, c.view.busy, c.opts.Quiet)
+		c.view.fresh()
+		c.view.grow(c.view.style.Accent(markUser) + terminal.Clean(text))
+		c.view.last = ""
+	}
+	return false
+}
+
+func (c *chat) refuse(err error) {
+	c.view.line(c.view.style.Bad("✗ ") + "not sent: " + terminal.CleanLine(err.Error()))
+	c.refused = errors.New("not every message was sent")
+}
+
+// event takes what the client tells.
+func (c *chat) event(e device.Event) error {
+	c.writeJSON(e)
+	switch e := e.(type) {
+	case device.Connecting:
+		c.host = ""
+	case device.Connected:
+		c.connected(e)
+	case device.Synced:
+		return c.synced(e)
+	case device.Lost:
+		c.lost(e)
+	case device.Sent:
+		c.sent(e)
+	case device.Refused:
+		delete(c.waiting, e.ClientID)
+		if c.turn.is(e.ClientID) {
+			c.turn = nil
+		}
+		c.refuse(errors.New(e.Message))
+	case device.Frame:
+		return c.frame(e)
+	}
+	return nil
+}
+
+// lost says why there is no connection: once, not at every try.
+func (c *chat) lost(e device.Lost) {
+	why := terminal.CleanLine(e.Err.Error())
+	if why == c.trouble || e.Retry == 0 { // 0: the gateway has said that it goes away
+		return
+	}
+	c.trouble = why
+	c.say(why + "; trying again")
+}
+
+// say writes a line about the connection.
+func (c *chat) say(text string) {
+	c.typed = ""
+	c.view.line(c.view.style.Dim("· " + text))
+}
+
+// connected learns the lanes.
+func (c *chat) connected(e device.Connected) {
+	c.trouble = ""
+	for _, ch := range e.Ack.Channels {
+		lane := iris.Lane{ChatID: ch.ChatID, ThreadID: ch.ThreadID}
+		c.view.names[lane] = ch.Name
+		if ch.IsDefault {
+			c.view.lane = lane
+			c.view.busy = ch.Busy
+		}
+	}
+}
+
+// synced asks for the history when the screen has none, or has a gap.
+func (c *chat) synced(e device.Synced) error {
+	if !e.First && e.Complete && c.ready {
+		return nil
+	}
+	if c.opts.History <= 0 {
+		return c.begin()
+	}
+	id, err := c.client.Request(wire.TypeHistory, c.view.lane, wire.HistoryRequest{Limit: c.opts.History})
+	c.history = id
+	return err
+}
+
+// begin shows what came while the history was on its way.
+func (c *chat) begin() error {
+	c.ready = true
+	held := c.held
+	c.held = nil
+	for _, f := range held {
+		if err := c.show(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sent takes the echo of an own message.
+func (c *chat) sent(e device.Sent) {
+	delete(c.waiting, e.ClientID)
+	c.view.done[e.Message.MessageID] = true // it stands there, typed
+	c.unread[e.Message.MessageID] = true
+	if c.turn.is(e.ClientID) {
+		c.turn.sent()
+	}
+	if c.host == wire.StateDegraded {
+		c.say("the host is away: the gateway keeps the message for it")
+	}
+}
+
+// frame takes a frame from the gateway.
+func (c *chat) frame(f device.Frame) error {
+	switch {
+	case f.Type == "status":
+		return with(f, func(p wire.Status) { c.status(p.State) })
+	case f.ID != "" && f.ID == c.history:
+		return c.pageOfHistory(f)
+	case !c.ready:
+		c.held = append(c.held, f)
+		return nil
+	}
+	return c.show(f)
+}
+
+// show shows a frame, and follows the exchange that runs.
+func (c *chat) show(f device.Frame) error {
+	switch f.Type {
+	case "read.receipt":
+		return with(f, func(p wire.ReadReceipt) { c.received(p.MessageID) })
+	case "error":
+		if f.ID == "" { // what follows from it comes with the end of the connection
+			return nil
+		}
+	}
+	if f.Lane == c.view.lane {
+		c.turn.frame(f.Type)
+		if c.turn != nil && c.turn.complete {
+			c.turn = nil
+		}
+	}
+	if err := c.view.frame(f); err != nil {
+		return err
+	}
+	if f.Type != "agent.busy" && f.Type != "typing" {
+		c.typed = ""
+	}
+	return nil
+}
+
+// pageOfHistory shows the newest messages of the lane.
+func (c *chat) pageOfHistory(f device.Frame) error {
+	c.history = ""
+	if f.Type == "error" {
+		c.say("the history could not be loaded")
+		return c.begin()
+	}
+	err := with(f, func(p wire.History) {
+		if p.HasMore && len(p.Messages) > 0 {
+			c.view.line(c.view.style.Dim("  …"))
+		}
+		for _, m := range p.Messages {
+			c.view.message(m)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return c.begin()
+}
+
+// status says how it is with the host, when that changes.
+func (c *chat) status(s wire.State) {
+	if s == c.host {
+		return
+	}
+	before := c.host
+	c.host = s
+	switch {
+	case s == wire.StateRestarting:
+		c.say("the gateway restarts")
+	case s == wire.StateDegraded:
+		c.say("connected; the host is away: messages wait for it")
+	case s == wire.StateOnline && before == wire.StateDegraded:
+		c.say("the host is there")
+	case s == wire.StateOnline && before == "":
+		c.say("connected")
+	}
+}
+
+// received marks an own message that the host has: behind it, if it is still
+// the last thing on the screen.
+func (c *chat) received(messageID string) {
+	if !c.unread[messageID] {
+		return
+	}
+	delete(c.unread, messageID)
+	v := c.view
+	column := utf8.RuneCountInString(markUser+c.typed) + 2
+	switch {
+	case !c.opts.Interactive && v.screen.open && v.last == "" && c.typed != "":
+		v.grow(v.style.Dim(" "+markRead) + "\n")
+	case c.opts.Interactive && v.live && v.style.Colour && c.typed != "" && len(c.unread) == 0 &&
+		simple(c.typed) && column+2 < v.width():
+		v.above(column, v.style.Dim(markRead))
+	default:
+		v.line(v.style.Dim("  " + markRead))
+	}
+	c.typed = ""
+}
+
+// hint shows what is going on: the agent at work, or the prompt.
+func (c *chat) hint() {
+	v := c.view
+	dim := v.style.Dim
+	switch tool := v.toolHint(); {
+	case !c.opts.Live:
+	case c.host == "" || !c.ready:
+		v.show("connecting …", dim)
+	case tool != "":
+		v.show(tool, dim)
+	case v.busy:
+		v.show("… thinking", dim)
+	case len(c.waiting) > 0:
+		v.show("✓ …", dim)
+	case c.opts.Interactive && c.lines != nil:
+		v.show(markUser, v.style.Accent)
+	default:
+		v.clear()
+	}
+}

@@ -1,0 +1,280 @@
+package chat
+
+import (
+	"fmt"
+	"strings"
+
+	"iris-gateway/cmd/iris/internal/device"
+	"iris-gateway/cmd/iris/internal/terminal"
+	"iris-gateway/handlers/wire"
+	"iris-gateway/iris"
+)
+
+// Marks in front of what is said.
+const (
+	markUser      = "› "
+	markAssistant = "● "
+	markBeat      = "◦ "
+	markSystem    = "▪ "
+	markCron      = "⏰ "
+	markRead      = "✓✓"
+)
+
+// view writes frames on a screen. It shows one lane as it lives, and of the
+// others what is finished.
+type view struct {
+	screen
+	reasoning bool // all of it, not just how it begins
+
+	lane    iris.Lane
+	names   map[iris.Lane]string
+	done    map[string]bool // finished messages: history, replay and live overlap
+	bubbles map[string]*bubble
+	last    string // message that the growing line belongs to
+	tools   map[int]wire.ToolStart
+	running []int // tools that run, oldest first
+	notes   map[int]string
+	busy    bool
+}
+
+// bubble is a streamed message.
+type bubble struct {
+	printed string // clean
+	whole   bool   // all of it stands on the screen, unbroken
+}
+
+func newView(s screen) *view {
+	return &view{
+		screen: s, names: map[iris.Lane]string{}, done: map[string]bool{}, bubbles: map[string]*bubble{},
+		tools: map[int]wire.ToolStart{}, notes: map[int]string{},
+	}
+}
+
+// frame shows a frame. Types that it does not know are ignored.
+func (v *view) frame(f device.Frame) error {
+	if f.Lane.ChatID != "" && f.Lane != v.lane {
+		return v.elsewhere(f)
+	}
+	switch f.Type {
+	case "message":
+		return with(f, v.message)
+	case "message.start":
+		return with(f, func(p wire.MessageStart) { v.bubble(p.MessageID) })
+	case "message.update":
+		return with(f, func(p wire.MessageUpdate) { v.update(p.MessageID, p.Text) })
+	case "message.stop":
+		return with(f, v.stop)
+	case "commentary":
+		return with(f, func(p wire.Commentary) {
+			v.message(wire.Message{MessageID: p.MessageID, Role: iris.RoleAssistant, Text: p.Text, Commentary: true})
+		})
+	case "tool.start":
+		return with(f, v.toolStart)
+	case "tool.progress":
+		return with(f, func(p wire.ToolProgress) { v.notes[p.Index] = p.Note })
+	case "tool.end":
+		return with(f, v.toolEnd)
+	case "notification":
+		return with(f, v.notification)
+	case "agent.busy":
+		v.busy = true
+	case "agent.idle":
+		v.idle()
+	}
+	return nil
+}
+
+// with decodes a frame's payload and passes it on.
+func with[T any](f device.Frame, show func(T)) error {
+	p, err := device.Payload[T](f)
+	if err != nil {
+		return err
+	}
+	show(p)
+	return nil
+}
+
+// message shows a message that is whole.
+func (v *view) message(m wire.Message) {
+	if v.done[m.MessageID] {
+		return
+	}
+	v.done[m.MessageID] = true
+	text := terminal.Clean(m.Text)
+	switch {
+	case m.Commentary:
+		v.line(v.style.Dim(markBeat + text))
+		return
+	case m.Role == iris.RoleUser:
+		v.line(v.style.Accent(markUser) + text)
+		return
+	case m.Role == iris.RoleSystem:
+		v.line(v.style.Accent(markSystem) + text)
+	case m.Role == iris.RoleCron:
+		v.line(v.style.Accent(markCron) + text)
+	default:
+		v.line(v.style.Good(markAssistant) + text)
+	}
+	v.footer(m.Reasoning, m.Model, m.Tokens, m.Runtime)
+	v.line("")
+}
+
+// bubble returns the streamed message with an id.
+func (v *view) bubble(id string) *bubble {
+	b := v.bubbles[id]
+	if b == nil {
+		b = &bubble{whole: true}
+		v.bubbles[id] = b
+	}
+	return b
+}
+
+// update shows how a streamed message grew: only what is new, if it grew at
+// its end.
+func (v *view) update(id, text string) {
+	if v.done[id] {
+		return
+	}
+	b := v.bubble(id)
+	text = terminal.Clean(text)
+	added, grew := strings.CutPrefix(text, b.printed)
+	switch {
+	case !grew:
+		v.fresh()
+		v.grow(v.style.Good(markAssistant) + text)
+	case added == "":
+		return
+	case b.printed == "":
+		v.fresh()
+		v.grow(v.style.Good(markAssistant) + text)
+	case v.last == id && v.screen.open:
+		v.grow(added)
+	default: // something else was said in between
+		v.fresh()
+		v.grow(v.style.Dim("… ") + added)
+		b.whole = false
+	}
+	b.printed, v.last = text, id
+}
+
+// stop ends a streamed message.
+func (v *view) stop(p wire.MessageStop) {
+	if v.done[p.MessageID] {
+		return
+	}
+	b := v.bubble(p.MessageID)
+	text := terminal.Clean(p.FinalText)
+	if p.Commentary {
+		v.beat(p.MessageID, b, text)
+	} else {
+		v.update(p.MessageID, p.FinalText)
+	}
+	v.fresh()
+	v.done[p.MessageID] = true
+	delete(v.bubbles, p.MessageID)
+	if p.Commentary {
+		return
+	}
+	if p.Interrupted {
+		v.line(v.style.Dim("  (cut off: the host was restarted)"))
+	}
+	v.footer(p.Reasoning, p.Model, p.Tokens, p.Runtime)
+	v.line("")
+}
+
+// beat ends a message that turned out to be a beat. Where that is possible,
+// what stands on the screen is written again, dimmed.
+func (v *view) beat(id string, b *bubble, text string) {
+	onScreen := v.last == id && v.screen.open && b.whole
+	rows := v.rows(markAssistant + b.printed)
+	switch {
+	case b.printed == "":
+		v.line(v.style.Dim(markBeat + text))
+	case v.live && v.style.Colour && onScreen && rows > 0 && rows < 15:
+		v.clear()
+		if rows > 1 {
+			fmt.Fprintf(v.out, "\x1b[%dA", rows-1)
+		}
+		fmt.Fprint(v.out, "\r\x1b[J")
+		v.screen.open = false
+		v.line(v.style.Dim(markBeat + text))
+	default:
+		v.update(id, text)
+	}
+}
+
+// footer shows what is known about an answer, below it.
+func (v *view) footer(reasoning, model string, tokens int, r *iris.Runtime) {
+	if r == nil {
+		r = &iris.Runtime{}
+	}
+	if text := strings.TrimSpace(terminal.Clean(reasoning)); text != "" {
+		if !v.reasoning {
+			text = cut(terminal.CleanLine(text), max(40, v.width()-12))
+		}
+		v.line(v.style.Dim("  thought: " + strings.ReplaceAll(text, "\n", "\n  ")))
+	}
+	var parts []string
+	if r.Model != "" {
+		model = r.Model
+	}
+	if model != "" {
+		parts = append(parts, terminal.CleanLine(model))
+	}
+	if r.Latency > 0 {
+		parts = append(parts, fmt.Sprintf("%.1f s", r.Latency))
+	}
+	if tokens > 0 {
+		parts = append(parts, fmt.Sprintf("%d tokens", tokens))
+	}
+	if r.ContextPct > 0 {
+		parts = append(parts, fmt.Sprintf("context %d %%", r.ContextPct))
+	}
+	if r.Cost > 0 {
+		parts = append(parts, fmt.Sprintf("$%.4f", r.Cost))
+	}
+	if len(parts) > 0 {
+		v.line(v.style.Dim("  " + strings.Join(parts, " · ")))
+	}
+}
+
+// notification shows a notice. Of the other kinds the thing itself is shown.
+func (v *view) notification(n wire.Notification) {
+	if n.Kind == "generic" {
+		v.line(v.style.Accent("! ") + terminal.CleanLine(n.Title) + v.style.Dim(": "+terminal.CleanLine(n.Body)))
+	}
+}
+
+// idle ends a turn: whatever was left open in it stays as it is.
+func (v *view) idle() {
+	v.busy = false
+	v.running = nil
+	clear(v.tools)
+	clear(v.notes)
+	v.fresh()
+}
+
+// elsewhere shows what was said in another lane, once it is whole.
+func (v *view) elsewhere(f device.Frame) error {
+	name := v.names[f.Lane]
+	if name == "" {
+		name = f.Lane.ChatID
+	}
+	say := func(id, text string) {
+		if !v.done[id] {
+			v.done[id] = true
+			v.line(v.style.Dim("["+terminal.CleanLine(name)+"] ") + terminal.CleanLine(text))
+		}
+	}
+	switch f.Type {
+	case "message":
+		return with(f, func(p wire.Message) { say(p.MessageID, p.Text) })
+	case "message.stop":
+		return with(f, func(p wire.MessageStop) {
+			if !p.Commentary {
+				say(p.MessageID, p.FinalText)
+			}
+		})
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+// Command iris is the operator's and developer's tool: it tries Iris out on
+// one machine (dev), makes gateways and pairings, and chats in the terminal.
+//
+// It exits with 0 when what was asked is done, with 1 when it failed, and with
+// 2 when it was asked in a way that it does not understand.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"iris-gateway/cmd/iris/internal/terminal"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr})
+	stop()
+	os.Exit(code)
+}
+
+// streams are what a command reads and writes: data goes to out, everything
+// that is only for the person in front of it to err.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// Exit codes.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// run runs the command line and returns the exit code.
+func run(ctx context.Context, args []string, std streams) int {
+	root := newRoot(std)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var usage *usageError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &usage):
+		fmt.Fprintf(std.err, "iris: %v\nTry \"%s --help\".\n", err, usage.command)
+		return exitUsage
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		return exitFailed // Ctrl-C: the person knows
+	default:
+		style := terminal.StyleFor(std.err)
+		fmt.Fprintf(std.err, "%s %s\n", style.Bad("iris:"), terminal.Clean(err.Error()))
+		return exitFailed
+	}
+}
+
+// usageError is a command line that makes no sense.
+type usageError struct {
+	command string // what to ask for help
+	err     error
+}
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// newRoot builds the tree of commands.
+func newRoot(std streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "iris",
+		Short:         "Iris connects phones to a hermes-agent behind NAT",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.SetIn(std.in)
+	root.SetOut(std.out)
+	root.SetErr(std.err)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return &usageError{cmd.CommandPath(), err}
+	})
+	root.AddCommand(newDev(std), newGateway(std), newPair(std), newDevices(std), newChat(std))
+	group(root)
+	return root
+}
+
+// group makes a command that only holds others: alone it shows its help, and
+// an unknown name is wrong usage.
+func group(cmd *cobra.Command) {
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		hint := ""
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			hint = "; did you mean " + strings.Join(near, " or ") + "?"
+		}
+		return &usageError{cmd.CommandPath(), fmt.Errorf("there is no command %q%s", args[0], hint)}
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+}
+
+// args wants exactly the named arguments.
+func args(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, got []string) error {
+		switch {
+		case len(got) < len(names):
+			return &usageError{cmd.CommandPath(), fmt.Errorf("%s is missing", names[len(got)])}
+		case len(got) > len(names):
+			return &usageError{cmd.CommandPath(), fmt.Errorf("%q is too much", got[len(names)])}
+		}
+		return nil
+	}
+}

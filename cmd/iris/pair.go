@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"iris-gateway/cmd/iris/internal/admin"
+	"iris-gateway/cmd/iris/internal/terminal"
+)
+
+// pairPoll is how often the gateway is asked whether the phone has come.
+const pairPoll = time.Second
+
+func newPair(std streams) *cobra.Command {
+	var op operator
+	var gateway, name string
+	var wait bool
+	cmd := &cobra.Command{
+		Use:   "pair",
+		Short: "Pair a phone: show a QR code and wait until it was used (operator)",
+		Args:  args(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := op.client(cmd)
+			if err != nil {
+				return err
+			}
+			g, err := chooseGateway(cmd.Context(), c, gateway)
+			if err != nil {
+				return err
+			}
+			if op.json && !cmd.Flags().Changed("wait") {
+				wait = false
+			}
+			return pair(cmd.Context(), std, c, pairing{gateway: g, name: name, json: op.json, wait: wait, poll: pairPoll})
+		},
+	}
+	op.addFlags(cmd)
+	cmd.Flags().StringVar(&gateway, "gateway", "", "id or name of the gateway; not needed when there is only one")
+	cmd.Flags().StringVar(&name, "name", "phone", "what to call the device until it says its own name")
+	cmd.Flags().BoolVar(&wait, "wait", true, "wait until the device has paired; with --json only when asked for")
+	return cmd
+}
+
+// pairing is what pair has to do.
+type pairing struct {
+	gateway    admin.Gateway
+	name       string
+	json, wait bool
+	poll       time.Duration
+}
+
+// pair makes a pairing, shows it, and waits for the device.
+func pair(ctx context.Context, std streams, c *admin.Client, p pairing) error {
+	before, err := c.Devices(ctx, p.gateway.GatewayID)
+	if err != nil {
+		return err
+	}
+	made, err := c.Pair(ctx, p.gateway.GatewayID, p.name)
+	if err != nil {
+		return err
+	}
+	expires := time.UnixMilli(made.ExpiresAt)
+	if p.json {
+		if err := writeJSON(std.out, made); err != nil {
+			return err
+		}
+	} else {
+		if err := showPairing(std, made.URL); err != nil {
+			return err
+		}
+		fmt.Fprintf(std.out, "For one device of %s, until %s.\n", clean(p.gateway.Name), expires.Format("15:04:05"))
+	}
+	if !p.wait {
+		return nil
+	}
+	if !p.json {
+		fmt.Fprintln(std.err, terminal.StyleFor(std.err).Dim("Waiting for the device … Ctrl-C stops waiting; the code stays valid."))
+	}
+	device, err := awaitDevice(ctx, c, p, before, expires)
+	if err != nil {
+		return err
+	}
+	if p.json {
+		return writeJSON(std.out, map[string]any{"device": device})
+	}
+	fmt.Fprintf(std.out, "%s %s is paired (%s).\n", terminal.StyleFor(std.out).Good("✓"), clean(device.Name), clean(device.DeviceID))
+	return nil
+}
+
+// showPairing draws the code and writes the URL below it.
+func showPairing(std streams, url string) error {
+	style := terminal.StyleFor(std.out)
+	code, err := style.QR(url)
+	if err != nil {
+		return fmt.Errorf("QR code: %w", err)
+	}
+	fmt.Fprintf(std.out, "%s\n%s\n", code, terminal.CleanLine(url))
+	return nil
+}
+
+// awaitDevice waits until the gateway has a device that it did not have before.
+func awaitDevice(ctx context.Context, c *admin.Client, p pairing, before []admin.Device, expires time.Time) (admin.Device, error) {
+	known := map[string]int64{}
+	for _, d := range before {
+		known[d.DeviceID] = d.Created
+	}
+	tick := time.NewTicker(p.poll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return admin.Device{}, ctx.Err()
+		case <-tick.C:
+		}
+		list, err := c.Devices(ctx, p.gateway.GatewayID)
+		if err != nil {
+			return admin.Device{}, err
+		}
+		for _, d := range list {
+			if created, ok := known[d.DeviceID]; !ok || created != d.Created {
+				return d, nil
+			}
+		}
+		if time.Now().After(expires) {
+			return admin.Device{}, fmt.Errorf("nobody has used the pairing, and it has expired: run `iris pair` again")
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"iris-gateway/cloudstore"
+	"iris-gateway/cloudstore/memstore"
+	"iris-gateway/handlers"
+	"iris-gateway/handlers/hub"
+)
+
+// Options are what a process brings along beside its settings.
+type Options struct {
+	Stdout    io.Writer         // gets the line "listening"; nil for nothing
+	Log       *slog.Logger      // required
+	Listening func(addr string) // called once, when the gateway can be used; may be nil
+}
+
+// Times of start and end. Cloud Run kills 10 s after SIGTERM; draining and
+// shutting down together stay below 8.
+const (
+	readyTimeout    = 15 * time.Second
+	drainTimeout    = 6 * time.Second
+	shutdownTimeout = time.Second
+)
+
+// store is what the parts of a gateway need of where things are kept.
+type store interface {
+	handlers.Store
+	hub.Store
+	io.Closer
+}
+
+// Run is a gateway, from the opening of its port until ctx ends. Then it
+// drains: sockets are told to go elsewhere, commits under way are finished.
+// A gateway that cannot work does not start: the error says what is missing.
+func Run(ctx context.Context, cfg Config, opts Options) (err error) {
+	if err := cfg.Validate(); err != nil {
+		return err
+	}
+	// The port first: a taken one is found out before anything else happens.
+	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(cfg.Addr, strconv.Itoa(cfg.Port.N)))
+	if err != nil {
+		return fmt.Errorf("IRIS_ADDR=%s PORT=%d: %w", cfg.Addr, cfg.Port.N, err)
+	}
+	defer ln.Close()
+	st, err := openStore(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	if cfg.Push != Off {
+		opts.Log.Info("push is not there yet: devices are not woken", "push", cfg.Push)
+	}
+	srv := handlers.New(handlers.Config{
+		Store:          st,
+		Hub:            hub.New(hub.Config{Store: st, LogEntries: cfg.LogEntries.N, Log: opts.Log}),
+		AdminToken:     string(cfg.AdminToken),
+		PublicURL:      cfg.PublicURL,
+		MaxSockets:     cfg.MaxSockets.N,
+		RateLimits:     cfg.RateLimits == On,
+		TrustForwarded: cfg.Service != "",
+		Log:            opts.Log,
+	})
+	return serve(ctx, ln, srv, cfg, opts)
+}
+
+// openStore opens what cfg.Store names and makes sure that it answers.
+func openStore(ctx context.Context, cfg Config) (store, error) {
+	if cfg.Store == StoreMemory {
+		return memstore.New(), nil
+	}
+	// Detached: the clients keep this context, and the last commits happen
+	// after ctx has ended.
+	st, err := cloudstore.Open(context.WithoutCancel(ctx), cloudstore.Config{
+		Project: cfg.Project, Database: cfg.Database, MaxSockets: cfg.MaxSockets.N,
+	})
+	if err != nil {
+		return nil, err
+	}
+	readyCtx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	if err := st.Ready(readyCtx); err != nil {
+		return nil, errors.Join(fmt.Errorf("the store does not answer: %w", err), st.Close())
+	}
+	return st, nil
+}
+
+// serve answers on ln until ctx ends, then drains.
+func serve(ctx context.Context, ln net.Listener, srv *handlers.Server, cfg Config, opts Options) error {
+	// No write timeout: sockets live long. What is hijacked has no read timeout either.
+	hs := &http.Server{
+		Handler:           srv,
+		ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout:       30 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    32 << 10,
+		ErrorLog:          slog.NewLogLogger(opts.Log.Handler(), slog.LevelWarn),
+	}
+	served := make(chan error, 1)
+	go func() { served <- hs.Serve(ln) }()
+	if err := announce(ln.Addr().String(), cfg, opts); err != nil {
+		return errors.Join(err, hs.Close(), <-served)
+	}
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-served:
+		served <- http.ErrServerClosed
+	}
+	// Detached: ctx has ended, and now begins what must still be done.
+	drainCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	defer cancel()
+	opts.Log.Info("draining")
+	err = errors.Join(err, srv.Drain(drainCtx))
+	shutdownCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+	defer cancel()
+	if e := hs.Shutdown(shutdownCtx); e != nil {
+		err = errors.Join(err, e, hs.Close())
+	}
+	if e := <-served; !errors.Is(e, http.ErrServerClosed) {
+		err = errors.Join(err, e)
+	}
+	opts.Log.Info("stopped")
+	return err
+}
+
+// announce says where the gateway listens.
+func announce(addr string, cfg Config, opts Options) error {
+	if opts.Stdout != nil {
+		line, err := json.Marshal(map[string]string{
+			"severity": "INFO", "message": "listening", "time": time.Now().Format(time.RFC3339Nano),
+			"addr": addr, "store": cfg.Store,
+		})
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(opts.Stdout, "%s\n", line); err != nil {
+			return fmt.Errorf("stdout: %w", err)
+		}
+	}
+	if opts.Listening != nil {
+		opts.Listening(addr)
+	}
+	return nil
+}
