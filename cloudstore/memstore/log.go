@@ -93,23 +93,19 @@ func (s *Store) Append(ctx context.Context, g string, c iris.Commit) error {
 func (s *Store) write(u *undo, gw *gateway, c iris.Commit) error {
 	before := gw.entries
 	u.add(func() { gw.entries = before })
-	i, taken := gw.find(c.Entry.Cursor)
-	if taken {
+	c.Entry.At = rows.Time(s.Now())
+	if !gw.insert(&c.Entry) {
 		return refused("entry %d exists", c.Entry.Cursor)
 	}
-	c.Entry.At = rows.Time(s.Now())
-	gw.entries = slices.Concat(gw.entries[:i], []*iris.Entry{&c.Entry}, gw.entries[i:])
 	if c.Guard != 0 {
 		if _, found := gw.find(c.Guard); !found {
 			return refused("guard %d is gone", c.Guard)
 		}
 	}
 	for _, cursor := range c.Drop {
-		i, found := gw.find(cursor)
-		if !found {
+		if !gw.remove(cursor) {
 			return refused("entry %d, to be dropped, is gone", cursor)
 		}
-		gw.entries = slices.Concat(gw.entries[:i], gw.entries[i+1:])
 	}
 	for _, ch := range c.Changes {
 		if err := apply(u, gw, ch); err != nil {
@@ -160,6 +156,36 @@ func (s *Store) news(g string, after int64, writer string) (batch []iris.Entry, 
 		}
 	}
 	return batch, last, gw.added
+}
+
+// insert adds an entry and reports whether its cursor was free. Like remove it
+// leaves what an older gw.entries shows as it was, so that keeping the slice is
+// enough to undo; both are cheap where the log grows and where it is dropped.
+func (gw *gateway) insert(e *iris.Entry) bool {
+	i, taken := gw.find(e.Cursor)
+	switch {
+	case taken:
+		return false
+	case i == len(gw.entries):
+		gw.entries = append(gw.entries, e)
+	default:
+		gw.entries = slices.Concat(gw.entries[:i], []*iris.Entry{e}, gw.entries[i:])
+	}
+	return true
+}
+
+// remove takes an entry out and reports whether it was there.
+func (gw *gateway) remove(cursor int64) bool {
+	i, found := gw.find(cursor)
+	switch {
+	case !found:
+		return false
+	case i == 0:
+		gw.entries = gw.entries[1:]
+	default:
+		gw.entries = slices.Concat(gw.entries[:i], gw.entries[i+1:])
+	}
+	return true
 }
 
 // find returns the place of the cursor in gw.entries and whether it is there.

@@ -19,7 +19,7 @@ func (s *Store) CreateGateway(ctx context.Context, gw iris.Gateway, host iris.To
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := s.at(gw.ID)
-	def := iris.Channel{Lane: iris.Lane{ChatID: iris.DefaultChat}, Name: rows.DefaultName, Kind: iris.KindChannel}
+	def := rows.DefaultChannel()
 	_, tokenTaken := s.tokens[host.Hash]
 	_, channelTaken := at.channels[def.Lane]
 	if at.row != nil || tokenTaken || channelTaken {

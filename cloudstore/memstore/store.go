@@ -34,7 +34,7 @@ type Store struct {
 // without its own row.
 type gateway struct {
 	row      *iris.Gateway // nil without a row
-	entries  []*iris.Entry // sorted by cursor; neither slice contents nor entries are changed in place
+	entries  []*iris.Entry // sorted by cursor; see insert; an entry is never changed in place
 	added    chan struct{} // closed and replaced when an entry was added
 	channels map[iris.Lane]iris.Channel
 	messages map[string]iris.Message

@@ -8,8 +8,10 @@ import (
 	"iris-gateway/iris"
 )
 
-// DefaultName is the name of the channel that every gateway starts with.
-const DefaultName = "Default"
+// DefaultChannel is the channel that every gateway starts with.
+func DefaultChannel() iris.Channel {
+	return iris.Channel{Lane: iris.Lane{ChatID: iris.DefaultChat}, Name: "Default", Kind: iris.KindChannel}
+}
 
 // Binding is what is to be written when a device uses a token.
 type Binding struct {

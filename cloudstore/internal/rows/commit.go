@@ -36,8 +36,12 @@ func Commit(c iris.Commit) (iris.Commit, error) {
 	if err != nil {
 		return c, err
 	}
+	written := map[string]bool{} // messages
 	for _, ch := range c.Changes {
 		ch, size, err := change(ch, c.Entry.Cursor)
+		if err == nil {
+			err = once(written, ch)
+		}
 		if err != nil {
 			return c, err
 		}
@@ -48,6 +52,22 @@ func Commit(c iris.Commit) (iris.Commit, error) {
 		return c, rejected("commit of %d bytes, at most %d", total, MaxCommit)
 	}
 	return out, nil
+}
+
+// once refuses a message that is created after the commit has already written
+// it. Firestore calls that InvalidArgument, so it is no conflict: alone, the
+// second would be refused by the row of the first.
+func once(written map[string]bool, ch iris.Change) error {
+	switch c := ch.(type) {
+	case iris.CreateMessage:
+		if written[c.Message.ID] {
+			return rejected("message %q is created twice", c.Message.ID)
+		}
+		written[c.Message.ID] = true
+	case iris.PutMessage:
+		written[c.Message.ID] = true
+	}
+	return nil
 }
 
 func change(ch iris.Change, cursor int64) (iris.Change, int, error) {

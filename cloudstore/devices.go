@@ -1,0 +1,157 @@
+package cloudstore
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"cloud.google.com/go/firestore"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"iris-gateway/cloudstore/internal/rows"
+	"iris-gateway/iris"
+)
+
+// Token returns what is kept of a token; CodeAuth when it is unknown. It does
+// not look at the expiry: that is the caller's.
+func (s *Store) Token(ctx context.Context, hash string) (iris.Token, error) {
+	doc, err := get[tokenDoc](ctx, s.token(hash))
+	switch {
+	case missing(err):
+		return iris.Token{}, rows.TokenUnknown()
+	case err != nil:
+		return iris.Token{}, wrap(ctx, err, "reading a token")
+	}
+	return doc.noun(), nil
+}
+
+// CreateToken adds a token; CodeConflict when its hash is taken.
+func (s *Store) CreateToken(ctx context.Context, t iris.Token) error {
+	_, err := s.token(t.Hash).Create(ctx, newTokenDoc(t))
+	if status.Code(err) == codes.AlreadyExists {
+		return rows.TokenExists()
+	}
+	return wrap(ctx, err, "creating a token")
+}
+
+// BindToken binds a device's token to the device that uses it first, and makes
+// or updates the device's row in the token's gateway: a known device keeps its
+// cursor and all else but name and seen, a new one is d. Its old token, if it
+// had another, is deleted. Repeating it changes nothing. CodeAuth when the
+// token is unknown, no device's, or bound to another device.
+//
+// It costs two reads, and two writes when there is something to bind. Both rows
+// must still be as they were read, else it decides again: another device may
+// have been quicker, and of two tokens that a device uses at once one must go.
+func (s *Store) BindToken(ctx context.Context, hash string, d iris.Device) error {
+	for {
+		done, err := s.tryBind(ctx, hash, d)
+		switch {
+		case done || err == nil:
+			return err
+		case !stale(err):
+			return wrap(ctx, err, "binding a token to device %s", d.ID)
+		}
+		// Somebody else wrote. They will not go on for ever: each round of
+		// theirs settles one row, and the context bounds ours.
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return wrap(ctx, err, "binding a token to device %s", d.ID)
+		}
+	}
+}
+
+// tryBind reads, decides and writes once. When done, its error is the answer.
+func (s *Store) tryBind(ctx context.Context, hash string, d iris.Device) (done bool, err error) {
+	tokenSnap, err := s.token(hash).Get(ctx)
+	if missing(err) {
+		return true, rows.TokenUnknown()
+	}
+	var token tokenDoc
+	if err == nil {
+		err = tokenSnap.DataTo(&token)
+	}
+	if err != nil {
+		return false, err
+	}
+	old, oldTime, err := s.knownDevice(ctx, token.Gateway, d.ID)
+	if err != nil {
+		return false, err
+	}
+	bind, err := rows.Bind(token.noun(), d, old)
+	if err != nil || bind.Done {
+		return true, err
+	}
+	b := s.batch()
+	b.Update(tokenSnap.Ref, []firestore.Update{
+		{Path: "device", Value: d.ID},
+		{Path: "expires", Value: firestore.Delete},
+	}, firestore.LastUpdateTime(tokenSnap.UpdateTime))
+	ref := s.device(token.Gateway, d.ID)
+	if old == nil {
+		b.Create(ref, newDeviceDoc(bind.Device))
+	} else {
+		b.Update(ref, []firestore.Update{
+			{Path: "token", Value: hash},
+			{Path: "name", Value: bind.Device.Name},
+			{Path: "seen", Value: bind.Device.Seen},
+		}, firestore.LastUpdateTime(oldTime))
+	}
+	if bind.OldToken != "" {
+		b.Delete(s.token(bind.OldToken))
+	}
+	_, err = b.Commit(ctx)
+	return false, err
+}
+
+// knownDevice reads a device and when it was last written; nil for a new one.
+func (s *Store) knownDevice(ctx context.Context, g, d string) (*iris.Device, time.Time, error) {
+	snap, err := s.device(g, d).Get(ctx)
+	if missing(err) {
+		return nil, time.Time{}, nil
+	}
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	var doc deviceDoc
+	if err := snap.DataTo(&doc); err != nil {
+		return nil, time.Time{}, err
+	}
+	known := doc.noun()
+	return &known, snap.UpdateTime, nil
+}
+
+// Device returns a device's row; CodeNotFound when there is none.
+func (s *Store) Device(ctx context.Context, g, d string) (iris.Device, error) {
+	doc, err := get[deviceDoc](ctx, s.device(g, d))
+	switch {
+	case missing(err):
+		return iris.Device{}, rows.NoDevice(d)
+	case err != nil:
+		return iris.Device{}, wrap(ctx, err, "reading device %s", d)
+	}
+	return doc.noun(), nil
+}
+
+// Devices returns all devices of a gateway, oldest first.
+func (s *Store) Devices(ctx context.Context, g string) ([]iris.Device, error) {
+	docs, err := list[deviceDoc](ctx, s.gateway(g).Collection("devices").Query)
+	if err != nil {
+		return nil, wrap(ctx, err, "listing the devices of %s", g)
+	}
+	out := nouns(docs, deviceDoc.noun)
+	slices.SortFunc(out, rows.CompareDevices)
+	return out, nil
+}
+
+// SetDeviceCursor notes what a device has received; CodeNotFound when the
+// device is gone: an Update, so that it cannot come back as a ghost.
+func (s *Store) SetDeviceCursor(ctx context.Context, g, d string, cursor int64) error {
+	_, err := s.device(g, d).Update(ctx, []firestore.Update{{Path: "cursor", Value: cursor}})
+	if missing(err) {
+		return rows.NoDevice(d)
+	}
+	return wrap(ctx, err, "moving the cursor of device %s", d)
+}

@@ -1,0 +1,62 @@
+package cloudstore
+
+import (
+	"context"
+	"slices"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"iris-gateway/cloudstore/internal/rows"
+	"iris-gateway/iris"
+)
+
+// CreateGateway adds a gateway with its default channel and its host's token.
+// CodeConflict when the gateway or the token exists.
+func (s *Store) CreateGateway(ctx context.Context, gw iris.Gateway, host iris.Token) error {
+	def := rows.DefaultChannel()
+	b := s.batch()
+	b.Create(s.gateway(gw.ID), newGatewayDoc(gw))
+	b.Create(s.channel(gw.ID, def.Lane), newChannelDoc(def))
+	b.Create(s.token(host.Hash), newTokenDoc(host))
+	_, err := b.Commit(ctx)
+	if status.Code(err) == codes.AlreadyExists {
+		return rows.GatewayExists(gw.ID)
+	}
+	return wrap(ctx, err, "creating gateway %s", gw.ID)
+}
+
+// Gateway returns the gateway's row; CodeNotFound when there is none.
+func (s *Store) Gateway(ctx context.Context, g string) (iris.Gateway, error) {
+	doc, err := get[gatewayDoc](ctx, s.gateway(g))
+	switch {
+	case missing(err):
+		return iris.Gateway{}, rows.NoGateway(g)
+	case err != nil:
+		return iris.Gateway{}, wrap(ctx, err, "reading gateway %s", g)
+	}
+	return doc.noun(), nil
+}
+
+// Gateways returns all gateways, oldest first.
+func (s *Store) Gateways(ctx context.Context) ([]iris.Gateway, error) {
+	docs, err := list[gatewayDoc](ctx, s.client.Collection("gateways").Query)
+	if err != nil {
+		return nil, wrap(ctx, err, "listing the gateways")
+	}
+	out := nouns(docs, gatewayDoc.noun)
+	slices.SortFunc(out, rows.CompareGateways)
+	return out, nil
+}
+
+// Channels returns the channels and threads of a gateway, sorted by chat and
+// thread.
+func (s *Store) Channels(ctx context.Context, g string) ([]iris.Channel, error) {
+	docs, err := list[channelDoc](ctx, s.gateway(g).Collection("channels").Query)
+	if err != nil {
+		return nil, wrap(ctx, err, "listing the channels of %s", g)
+	}
+	out := nouns(docs, channelDoc.noun)
+	slices.SortFunc(out, rows.CompareChannels)
+	return out, nil
+}

@@ -1,0 +1,51 @@
+package cloudstore
+
+import (
+	"context"
+	"slices"
+
+	"cloud.google.com/go/firestore"
+
+	"iris-gateway/cloudstore/internal/rows"
+	"iris-gateway/iris"
+)
+
+// Message returns a message, tombstones too; CodeNotFound when its id was
+// never taken.
+func (s *Store) Message(ctx context.Context, g, id string) (iris.Message, error) {
+	doc, err := get[messageDoc](ctx, s.message(g, id))
+	switch {
+	case missing(err):
+		return iris.Message{}, rows.NoMessage(id)
+	case err != nil:
+		return iris.Message{}, wrap(ctx, err, "reading message %s", id)
+	}
+	return doc.noun(), nil
+}
+
+// History returns the newest limit messages of a lane that began before the
+// given one (nil: the newest of all), oldest first, without tombstones, and
+// whether there are older ones. Messages are sorted by time, then id. It costs
+// limit+1 reads at most.
+func (s *Store) History(ctx context.Context, g string, lane iris.Lane, before *iris.Message, limit int) (msgs []iris.Message, more bool, err error) {
+	if limit <= 0 {
+		return nil, false, nil
+	}
+	q := s.gateway(g).Collection("messages").
+		Where("lane", "==", laneID(lane)).Where("deleted", "==", false).
+		OrderBy("ts", firestore.Desc).OrderBy("id", firestore.Desc).
+		Limit(limit + 1)
+	if before != nil {
+		q = q.StartAfter(rows.Time(before.At), before.ID)
+	}
+	docs, err := list[messageDoc](ctx, q)
+	if err != nil {
+		return nil, false, wrap(ctx, err, "reading the history of %s", g)
+	}
+	if len(docs) > limit {
+		docs, more = docs[:limit], true
+	}
+	msgs = nouns(docs, messageDoc.noun)
+	slices.Reverse(msgs)
+	return msgs, more, nil
+}

@@ -1,0 +1,117 @@
+package cloudstore
+
+import (
+	"context"
+	"fmt"
+
+	"cloud.google.com/go/firestore"
+
+	"iris-gateway/cloudstore/internal/rows"
+	"iris-gateway/iris"
+)
+
+// Head returns the newest entry of g's log, the zero Entry when it is empty.
+// It costs one read.
+func (s *Store) Head(ctx context.Context, g string) (iris.Entry, error) {
+	newest, err := list[entryDoc](ctx, s.outbox(g).OrderBy("cursor", firestore.Desc).Limit(1))
+	if err != nil {
+		return iris.Entry{}, wrap(ctx, err, "reading the head of %s", g)
+	}
+	if len(newest) == 0 {
+		return iris.Entry{}, nil
+	}
+	return newest[0].noun(), nil
+}
+
+// Entries returns the first limit entries after the cursor, ascending. It costs
+// one read for each.
+func (s *Store) Entries(ctx context.Context, g string, after int64, limit int) ([]iris.Entry, error) {
+	if limit <= 0 {
+		return nil, nil
+	}
+	docs, err := list[entryDoc](ctx, s.outbox(g).Where("cursor", ">", after).OrderBy("cursor", firestore.Asc).Limit(limit))
+	if err != nil {
+		return nil, wrap(ctx, err, "reading the entries of %s after %d", g, after)
+	}
+	return nouns(docs, entryDoc.noun), nil
+}
+
+// Entry returns the entry at the cursor and whether the log has it. It costs one
+// read.
+func (s *Store) Entry(ctx context.Context, g string, cursor int64) (iris.Entry, bool, error) {
+	doc, err := get[entryDoc](ctx, s.entry(g, cursor))
+	switch {
+	case missing(err):
+		return iris.Entry{}, false, nil
+	case err != nil:
+		return iris.Entry{}, false, wrap(ctx, err, "reading entry %d of %s", cursor, g)
+	}
+	return doc.noun(), true, nil
+}
+
+// Append writes the commit, all of it or nothing (log.md, "Commit"): the entry,
+// which must be new, the guard and the drops, which must exist, then the
+// changes. The error wraps exactly one of [iris.ErrRefused],
+// [iris.ErrNoAnswer] and [iris.ErrRejected].
+//
+// The order matters: it decides which refusal is reported. Writes of one row
+// are done one after the other, but a message cannot be created after the same
+// commit has written it: that is a rejection, as Firestore has it.
+func (s *Store) Append(ctx context.Context, g string, c iris.Commit) error {
+	c, err := rows.Commit(c)
+	if err != nil {
+		return err
+	}
+	b := s.batch()
+	b.Create(s.entry(g, c.Entry.Cursor), newEntryDoc(c.Entry))
+	if c.Guard != 0 {
+		b.Update(s.entry(g, c.Guard), []firestore.Update{{Path: "guard", Value: true}})
+	}
+	for _, cursor := range c.Drop {
+		b.Delete(s.entry(g, cursor), firestore.Exists)
+	}
+	for _, ch := range c.Changes {
+		if err := s.apply(b, g, ch); err != nil {
+			return err
+		}
+	}
+	if _, err := b.Commit(ctx); err != nil {
+		return fmt.Errorf("%w: %w", outcome(err), wrap(ctx, err, "appending entry %d to %s", c.Entry.Cursor, g))
+	}
+	return nil
+}
+
+// list reads a query to its end.
+func list[D any](ctx context.Context, q firestore.Query) ([]D, error) {
+	snaps, err := q.Documents(ctx).GetAll()
+	if err != nil {
+		return nil, err
+	}
+	docs := make([]D, len(snaps))
+	for i, snap := range snaps {
+		if err := snap.DataTo(&docs[i]); err != nil {
+			return nil, fmt.Errorf("%s: %w", snap.Ref.Path, err)
+		}
+	}
+	return docs, nil
+}
+
+// get reads one document.
+func get[D any](ctx context.Context, ref *firestore.DocumentRef) (doc D, err error) {
+	snap, err := ref.Get(ctx)
+	if err != nil {
+		return doc, err
+	}
+	if err := snap.DataTo(&doc); err != nil {
+		return doc, fmt.Errorf("%s: %w", ref.Path, err)
+	}
+	return doc, nil
+}
+
+func nouns[D, N any](docs []D, noun func(D) N) []N {
+	var out []N
+	for _, doc := range docs {
+		out = append(out, noun(doc))
+	}
+	return out
+}

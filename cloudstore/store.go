@@ -1,0 +1,109 @@
+// Package cloudstore keeps Iris in Firestore. It is the only package that
+// imports a Google SDK (code.md, "The house"); what it keeps, and why in this
+// form, is in log.md.
+//
+// Its methods take and return the nouns of package iris. Rows that are missing
+// or taken are answered with an [iris.Error], refusals of [Store.Append] with
+// one of its three outcomes; all other errors are Firestore's, wrapped with
+// what was tried, and wrap the context's error when the context has ended.
+//
+// Package memstore is the same store in memory; package storetest holds the two
+// together.
+package cloudstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"cloud.google.com/go/firestore"
+	"google.golang.org/api/option"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+)
+
+// Config says which database to use.
+type Config struct {
+	Project    string // Google Cloud project; "" asks the metadata server
+	Database   string // "" is "(default)"
+	MaxSockets int    // how many gateways may be followed at once
+}
+
+// Store is Iris in Firestore. Its methods may be called from any goroutine.
+type Store struct {
+	client *firestore.Client // reads and commits
+	// listen carries nothing but listeners. A gRPC connection has room for
+	// 100 streams, and the 101st call of any kind waits without an error:
+	// with listeners on client every commit would stop (log.md, "Tail").
+	listen *firestore.Client
+}
+
+// listenersPerConnection leaves half of a connection's streams free, because a
+// pool deals its connections out in turn, not by how full they are.
+const listenersPerConnection = 50
+
+// Open connects to Firestore, or to the emulator that FIRESTORE_EMULATOR_HOST
+// names (with it the project must be given). It does no call yet: see
+// [Store.Ready].
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	if cfg.Project == "" {
+		if os.Getenv("FIRESTORE_EMULATOR_HOST") != "" {
+			return nil, errors.New("cloudstore: with FIRESTORE_EMULATOR_HOST the project must be named: set IRIS_PROJECT to any id, such as demo-iris")
+		}
+		project, err := DetectProject(ctx)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Project = project
+	}
+	client, err := connect(ctx, cfg, 1)
+	if err != nil {
+		return nil, err
+	}
+	connections := (cfg.MaxSockets + listenersPerConnection - 1) / listenersPerConnection
+	listen, err := connect(ctx, cfg, max(1, connections))
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	return &Store{client: client, listen: listen}, nil
+}
+
+func connect(ctx context.Context, cfg Config, connections int) (*firestore.Client, error) {
+	if cfg.Database == "" {
+		cfg.Database = firestore.DefaultDatabaseID
+	}
+	client, err := firestore.NewClientWithDatabase(ctx, cfg.Project, cfg.Database,
+		option.WithGRPCConnectionPool(connections),
+		// The client has no keepalive of its own. On a connection that went
+		// silently a listener waits, without an error, for as long as the
+		// kernel's keepalive takes (2 h), and calls fail until its
+		// retransmissions end (15 min). The emulator gets no pings: the
+		// client makes the connection to it without these options.
+		option.WithGRPCDialOption(grpc.WithKeepaliveParams(keepalive.ClientParameters{
+			Time:    time.Minute,
+			Timeout: 20 * time.Second,
+		})),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("cloudstore: connecting to Firestore, project %s, database %s: %w", cfg.Project, cfg.Database, err)
+	}
+	return client, nil
+}
+
+// Ready reports whether Firestore answers. It costs one read.
+func (s *Store) Ready(ctx context.Context) error {
+	_, err := s.client.Doc("tokens/ready").Get(ctx)
+	if status.Code(err) == codes.NotFound {
+		return nil
+	}
+	return wrap(ctx, err, "asking Firestore whether it is there")
+}
+
+// Close ends both connections. Followers must have returned before.
+func (s *Store) Close() error {
+	return errors.Join(s.client.Close(), s.listen.Close())
+}
