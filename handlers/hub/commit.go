@@ -38,6 +38,8 @@ type proposal struct {
 	draft Draft
 	err   error
 	after []liveFrame // of its lane, to be sent behind it
+
+	answered bool // Origin got its answer
 }
 
 // Bounds of what waits for the log, on this instance and for one gateway.

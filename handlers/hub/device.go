@@ -2,8 +2,6 @@ package hub
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"iris-gateway/handlers/wire"
@@ -76,47 +74,74 @@ func (a *Actor) fanOutLive(f liveFrame) {
 	}
 }
 
+// step is a frame of an entry on its way to the devices, or a live frame that
+// waited for one.
+type step struct {
+	frame string
+	key   string    // of a live frame
+	asked *proposal // the request that the frame answers
+}
+
+// steps lists what an entry sends, in order. Live frames that waited behind a
+// proposal follow it, in front of the proposals of the same entry behind it.
+func steps(e iris.Entry, own *group) []step {
+	var all []step
+	if own == nil {
+		for _, f := range e.Frames {
+			all = append(all, step{frame: f})
+		}
+		return all
+	}
+	for _, p := range own.proposals {
+		if p.err == nil {
+			for i, f := range p.draft.Frames {
+				s := step{frame: f}
+				if i == 0 && p.Origin != nil && p.ID != nil {
+					s.asked = p
+				}
+				all = append(all, s)
+			}
+		}
+		for _, l := range p.after {
+			all = append(all, step{frame: l.frame, key: l.key})
+		}
+		p.after = nil
+	}
+	return all
+}
+
 // fanOut passes an entry on to the devices that follow the log. The device
 // that asked gets its answer, with the request's id, in the place of the frame
 // that the others get; answers are never held.
 func (a *Actor) fanOut(e iris.Entry, own *group) {
-	answers := own.answers()
+	all := steps(e, own)
 	for _, d := range a.devices {
-		if !d.live || e.Cursor <= d.pos {
-			continue
+		if d.live && e.Cursor > d.pos {
+			d.follow(all, e.Cursor)
 		}
-		for i, frame := range e.Frames {
-			if p, ok := answers[i]; ok && p.Origin == d {
-				frame = wire.WithID(frame, p.ID)
-				delete(answers, i)
-			}
-			d.Socket.Send(frame)
-		}
-		d.pos = e.Cursor
-		d.Socket.Mark(e.Cursor)
 	}
-	for _, i := range slices.Sorted(maps.Keys(answers)) {
-		answers[i].Origin.Socket.Send(wire.WithID(e.Frames[i], answers[i].ID))
+	for _, s := range all {
+		if p := s.asked; p != nil && !p.answered {
+			p.Origin.Socket.Send(wire.WithID(s.frame, p.ID))
+		}
 	}
 }
 
-// answers finds the frames of the group that answer a request, by number.
-func (g *group) answers() map[int]*proposal {
-	if g == nil {
-		return nil
-	}
-	m := map[int]*proposal{}
-	n := 0
-	for _, p := range g.proposals {
-		if p.err != nil {
-			continue
+// follow sends the steps of the entry at cursor.
+func (d *Device) follow(all []step, cursor int64) {
+	for _, s := range all {
+		switch {
+		case s.key != "":
+			d.Socket.SendLive(s.frame, s.key)
+		case s.asked != nil && s.asked.Origin == d:
+			d.Socket.Send(wire.WithID(s.frame, s.asked.ID))
+			s.asked.answered = true
+		default:
+			d.Socket.Send(s.frame)
 		}
-		if p.Origin != nil && p.ID != nil && len(p.draft.Frames) > 0 {
-			m[n] = p
-		}
-		n += len(p.draft.Frames)
 	}
-	return m
+	d.pos = cursor
+	d.Socket.Mark(cursor)
 }
 
 // Attach makes d the device's connection: it appends the attachment, and then

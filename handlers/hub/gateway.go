@@ -119,8 +119,8 @@ func (g *Gateway) run() {
 	a := &g.actor
 	ctx, cancel := context.WithCancel(g.hub.ctx)
 	a.ctx = ctx
-	following := make(chan struct{})
-	go func() { defer close(following); g.follow(ctx, a.state.Cursor) }()
+	following, cursor := make(chan struct{}), a.state.Cursor
+	go func() { defer close(following); g.follow(ctx, cursor) }()
 	defer func() { close(g.done); cancel(); <-following }()
 	quit := g.quit
 	for quit != nil || len(g.inbox) > 0 || len(a.queue) > 0 || a.flight != nil {

@@ -1,0 +1,247 @@
+package handlers_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"iris-gateway/cloudstore/memstore"
+	"iris-gateway/handlers"
+	"iris-gateway/handlers/hub"
+	"iris-gateway/iris"
+)
+
+const (
+	adminToken = "an-admin-token-that-is-long-enough-for-tests"
+	patience   = 10 * time.Second // after which a test gives up waiting
+	lane       = iris.DefaultChat
+)
+
+// instance is a gateway process: its own hub and sockets over a store that it
+// may share with others.
+type instance struct {
+	t      *testing.T
+	server *handlers.Server
+	url    string
+	stop   func()
+}
+
+func start(t *testing.T, store *memstore.Store) *instance {
+	t.Helper()
+	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	if testing.Verbose() {
+		log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
+	h := hub.New(hub.Config{Store: store, LogEntries: 64, Log: log})
+	s := handlers.New(handlers.Config{Store: store, Hub: h, AdminToken: adminToken, MaxSockets: 100, Log: log})
+	web := httptest.NewServer(s)
+	in := &instance{t: t, server: s, url: web.URL}
+	stopped := false
+	in.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := s.Drain(ctx); err != nil {
+			t.Errorf("drain: %v", err)
+		}
+		web.Close()
+	}
+	t.Cleanup(in.stop)
+	return in
+}
+
+// admin makes an admin call and decodes the answer into out.
+func (in *instance) admin(method, path, body string, status int, out any) {
+	in.t.Helper()
+	req, err := http.NewRequestWithContext(in.t.Context(), method, in.url+path, strings.NewReader(body))
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+adminToken)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	data, _ := io.ReadAll(res.Body)
+	if res.StatusCode != status {
+		in.t.Fatalf("%s %s: status %d %s, want %d", method, path, res.StatusCode, data, status)
+	}
+	if out != nil {
+		if err := json.Unmarshal(data, out); err != nil {
+			in.t.Fatalf("%s %s: %v in %s", method, path, err, data)
+		}
+	}
+}
+
+// gateway makes a gateway and returns its id and host token.
+func (in *instance) gateway() (id, hostToken string) {
+	var made struct {
+		GatewayID string `json:"gateway_id"`
+		HostToken string `json:"host_token"`
+	}
+	in.admin("POST", "/admin/gateways", `{"name":"home"}`, http.StatusCreated, &made)
+	return made.GatewayID, made.HostToken
+}
+
+// pair returns a fresh device token.
+func (in *instance) pair(gateway string) string {
+	var made struct{ Token string }
+	in.admin("POST", "/admin/gateways/"+gateway+"/devices", `{"name":"phone"}`, http.StatusCreated, &made)
+	return made.Token
+}
+
+// frame is any JSON frame.
+type frame map[string]any
+
+func (f frame) payload() map[string]any { p, _ := f["payload"].(map[string]any); return p }
+func (f frame) is(kind string) bool     { return f["type"] == kind }
+func (f frame) text(key string) string  { s, _ := f.payload()[key].(string); return s }
+
+// peer is a WebSocket client: a device or a host.
+type peer struct {
+	t      *testing.T
+	name   string
+	ws     *websocket.Conn
+	frames chan frame
+	closed chan error // the read error that ended the connection
+}
+
+func dial(t *testing.T, name, url, bearer string) *peer {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	opts := &websocket.DialOptions{HTTPHeader: http.Header{}}
+	if bearer != "" {
+		opts.HTTPHeader.Set("Authorization", "Bearer "+bearer)
+	}
+	ws, _, err := websocket.Dial(ctx, url, opts)
+	if err != nil {
+		t.Fatalf("%s: dial: %v", name, err)
+	}
+	ws.SetReadLimit(16 << 20)
+	p := &peer{t: t, name: name, ws: ws, frames: make(chan frame, 4096), closed: make(chan error, 1)}
+	go p.read()
+	t.Cleanup(func() { _ = ws.CloseNow() })
+	return p
+}
+
+func (p *peer) read() {
+	defer close(p.frames)
+	for {
+		_, data, err := p.ws.Read(context.Background())
+		if err != nil {
+			p.closed <- err
+			return
+		}
+		var f frame
+		if err := json.Unmarshal(data, &f); err != nil {
+			p.closed <- fmt.Errorf("frame is not JSON: %w", err)
+			return
+		}
+		p.frames <- f
+	}
+}
+
+func (p *peer) send(format string, args ...any) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
+	defer cancel()
+	if err := p.ws.Write(ctx, websocket.MessageText, fmt.Appendf(nil, format, args...)); err != nil {
+		p.t.Fatalf("%s: write: %v", p.name, err)
+	}
+}
+
+// next returns the next frame of a type; the frames before it are dropped.
+func (p *peer) next(kind string) frame {
+	p.t.Helper()
+	return p.until(kind, func(f frame) bool { return f.is(kind) })
+}
+
+// until returns the first frame that matches; the frames before it are dropped.
+func (p *peer) until(what string, match func(frame) bool) frame {
+	p.t.Helper()
+	var seen []string
+	timeout := time.After(patience)
+	for {
+		select {
+		case f, ok := <-p.frames:
+			if !ok {
+				p.t.Fatalf("%s: connection ended (%v) while waiting for %s; came: %v", p.name, <-p.closed, what, seen)
+			}
+			if match(f) {
+				return f
+			}
+			seen = append(seen, fmt.Sprint(f))
+		case <-timeout:
+			p.t.Fatalf("%s: no %s within %v; came: %v", p.name, what, patience, seen)
+		}
+	}
+}
+
+// closeCode waits for the end of the connection.
+func (p *peer) closeCode() websocket.StatusCode {
+	p.t.Helper()
+	timeout := time.After(patience)
+	for {
+		select {
+		case _, ok := <-p.frames:
+			if !ok {
+				return websocket.CloseStatus(<-p.closed)
+			}
+		case <-timeout:
+			p.t.Fatalf("%s: connection not closed within %v", p.name, patience)
+		}
+	}
+}
+
+// drop cuts the connection without a word.
+func (p *peer) drop() { _ = p.ws.CloseNow() }
+
+func (in *instance) socket(name string) *peer {
+	in.t.Helper()
+	return dial(in.t, name, in.url+"/ws", "")
+}
+
+// device connects a device and says hello.
+func (in *instance) device(token, id string) *peer {
+	in.t.Helper()
+	p := in.socket(id)
+	p.send(`{"v":1,"type":"hello","id":"h","payload":{"token":%q,"device_id":%q,"device_name":"Phone"}}`, token, id)
+	return p
+}
+
+// host connects a host, says hello, and returns it with the hello.ack.
+func (in *instance) host(token, epoch string, lastSeq, received int64, turns string) (*peer, frame) {
+	in.t.Helper()
+	p := dial(in.t, "host", in.url+"/host", token)
+	p.send(`{"type":"hello","protocol":1,"epoch":%q,"process":"p1","last_seq":%d,"received":%d,
+		"agent":{"name":"hermes-agent","version":"0.19.0","model":"m","streaming":true},"plugin":"0.1.0","commands":[],"turns":[%s]}`,
+		epoch, lastSeq, received, turns)
+	return p, p.next("hello.ack")
+}
+
+// event sends an event of the default lane; seq 0 is a live one.
+func (p *peer) event(seq int64, kind, turn, body string) {
+	p.t.Helper()
+	p.send(`{"type":"event","seq":%d,"at":%d,"kind":%q,"chat_id":%q,"thread_id":null,"turn":%q,"body":%s}`,
+		seq, time.Now().UnixMilli(), kind, lane, turn, body)
+}
+
+// acked waits until the host may forget its events up to seq.
+func (p *peer) acked(seq int64) {
+	p.t.Helper()
+	p.until(fmt.Sprintf("acked %d", seq), func(f frame) bool { return f.is("acked") && f["seq"].(float64) >= float64(seq) })
+}
