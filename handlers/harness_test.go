@@ -170,6 +170,16 @@ func (p *peer) next(kind string) frame {
 	return p.until(kind, func(f frame) bool { return f.is(kind) })
 }
 
+// both waits for a frame of each type, in any order.
+func (p *peer) both(a, b string) {
+	p.t.Helper()
+	seen := map[any]bool{}
+	p.until(a+" and "+b, func(f frame) bool {
+		seen[f["type"]] = true
+		return seen[a] && seen[b]
+	})
+}
+
 // until returns the first frame that matches; the frames before it are dropped.
 func (p *peer) until(what string, match func(frame) bool) frame {
 	p.t.Helper()

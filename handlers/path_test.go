@@ -113,8 +113,7 @@ func TestMessageWaitsForHost(t *testing.T) {
 	}
 	host.send(`{"type":"received","cursor":%v}`, inbound["cursor"])
 	phone.send(`{"type":"sync","id":3,"payload":{"cursor":0}}`)
-	phone.next("read.receipt")
-	phone.next("sync.done")
+	phone.both("read.receipt", "sync.done")
 
 	// A host that has it gets nothing again; one that lost its disk neither.
 	host.drop()
