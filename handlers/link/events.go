@@ -1,6 +1,6 @@
 package link
 
-// Kinds of event. Those marked "durable" carry a seq and are repeated by the
+// Kinds of event (host link: Events). Those marked "durable" carry a seq and are repeated by the
 // host until they are acked.
 const (
 	KindTurnStart    = "turn.start"    // durable
@@ -36,7 +36,7 @@ const (
 	OutcomeStopped   = "stopped"
 )
 
-// Bodies of the events.
+// Bodies of the events (host link: Events). What is null or absent is zero.
 type (
 	// TurnStart: hermes began to process something in a lane.
 	TurnStart struct {
@@ -71,7 +71,7 @@ type (
 
 	// Delete: messages were taken back.
 	Delete struct {
-		MessageIDs []string `json:"message_ids"`
+		MessageIDs []string `json:"message_ids" max:"1000"`
 	}
 
 	// ModelEnd: a model call ended.

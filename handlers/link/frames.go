@@ -25,7 +25,7 @@ const (
 
 // Frames from the host.
 type (
-	// Hello is the first frame of a host.
+	// Hello is the first frame of a host (host link: Opening).
 	Hello struct {
 		Protocol int       `json:"protocol"`
 		Epoch    string    `json:"epoch"`    // made with the host's spool
@@ -34,8 +34,8 @@ type (
 		Received int64     `json:"received"` // the host has all inbound up to this cursor
 		Agent    Agent     `json:"agent"`
 		Plugin   string    `json:"plugin"`
-		Commands []Command `json:"commands"`
-		Turns    []Turn    `json:"turns"` // what runs now
+		Commands []Command `json:"commands" max:"2000"`
+		Turns    []Turn    `json:"turns" max:"1000"` // what runs now
 	}
 
 	// Agent describes the agent behind the plugin.
@@ -52,19 +52,19 @@ type (
 		Description string   `json:"description"`
 		ArgsHint    string   `json:"args_hint"`
 		Category    string   `json:"category"`
-		Aliases     []string `json:"aliases"`
+		Aliases     []string `json:"aliases" max:"100"`
 	}
 
-	// Turn is a turn that runs while the host says hello.
+	// Turn is a turn that runs while the host says hello (host link: Opening).
 	Turn struct {
 		Turn      string        `json:"turn"`
 		ChatID    string        `json:"chat_id"`
 		ThreadID  string        `json:"thread_id"`
 		StartedAt int64         `json:"started_at"` // ms
 		Source    string        `json:"source"`
-		Messages  []TurnMessage `json:"messages"` // those whose end is still to come
-		Tools     []TurnTool    `json:"tools"`
-		Prompts   []string      `json:"prompts"`
+		Messages  []TurnMessage `json:"messages" max:"1000"` // those whose end is still to come
+		Tools     []TurnTool    `json:"tools" max:"1000"`
+		Prompts   []string      `json:"prompts" max:"1000"`
 		Reasoning string        `json:"reasoning"`
 	}
 
@@ -83,7 +83,7 @@ type (
 		Args  map[string]any `json:"args"`
 	}
 
-	// Event is something that hermes did.
+	// Event is something that hermes did (host link: Events).
 	Event struct {
 		Seq      int64           `json:"seq"` // 0 for a live event
 		At       int64           `json:"at"`  // ms
@@ -94,7 +94,8 @@ type (
 		Body     json.RawMessage `json:"body"`
 	}
 
-	// Received says that all inbound up to Cursor is safe on the host.
+	// Received says that all inbound up to Cursor is safe on the host (host
+	// link: Inbound).
 	Received struct {
 		Cursor int64 `json:"cursor"`
 	}
@@ -108,7 +109,7 @@ func (e Event) Lane() iris.Lane { return iris.Lane{ChatID: e.ChatID, ThreadID: e
 
 // Frames from the gateway.
 type (
-	// HelloAck accepts a host.
+	// HelloAck accepts a host (host link: Opening).
 	HelloAck struct {
 		GatewayID     string `json:"gateway_id"`
 		Acked         int64  `json:"acked"`    // last event of the host's epoch that is in the log
@@ -116,12 +117,13 @@ type (
 		MediaMaxBytes int64  `json:"media_max_bytes"`
 	}
 
-	// Acked says that all events up to Seq are in the log or void.
+	// Acked says that all events up to Seq are in the log or void (host link:
+	// Events).
 	Acked struct {
 		Seq int64 `json:"seq"`
 	}
 
-	// Error says why the connection ends.
+	// Error says why the connection ends (host link: Opening).
 	Error struct {
 		Code    iris.Code `json:"code"`
 		Message string    `json:"message"`

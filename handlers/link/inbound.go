@@ -1,8 +1,12 @@
 package link
 
-import "iris-gateway/iris"
+import (
+	"encoding/json"
 
-// Kinds of inbound item.
+	"iris-gateway/iris"
+)
+
+// Kinds of inbound item (host link: Inbound).
 const (
 	InboundMessage = "message"
 )
@@ -15,7 +19,22 @@ type Item struct {
 	Body     any    `json:"body"`
 }
 
-// Message is what a person wrote on a device.
+// Inbound is the frame that carries an item to the host, as the host reads it;
+// [EncodeInbound] makes it.
+type Inbound struct {
+	Cursor   int64           `json:"cursor"` // entry that holds the item
+	Item     int             `json:"item"`   // from 0, in the entry
+	Items    int             `json:"items"`  // how many the entry holds
+	Kind     string          `json:"kind"`
+	ChatID   string          `json:"chat_id"`
+	ThreadID string          `json:"thread_id"`
+	Body     json.RawMessage `json:"body"`
+}
+
+// Lane returns the lane that the item belongs to.
+func (i Inbound) Lane() iris.Lane { return iris.Lane{ChatID: i.ChatID, ThreadID: i.ThreadID} }
+
+// Message is what a person wrote on a device (host link: Inbound, "message").
 type Message struct {
 	MessageID string   `json:"message_id"`
 	Text      string   `json:"text"`

@@ -34,7 +34,7 @@ type envelope struct {
 // the top level they count first. Names of fields are exact: "Type" is no type.
 func Decode(data []byte) (Request, error) {
 	env, err := exact.Decode[envelope](data)
-	if errors.Is(err, exact.ErrSyntax) || isNot('{', data) {
+	if errors.Is(err, exact.ErrNoObject) {
 		return Request{}, ErrMalformed
 	}
 	if env.Type == nil && errors.Is(err, exact.ErrDepth) { // too deep to read anything
@@ -120,7 +120,7 @@ func lane(chat, thread string, payload []byte) (iris.Lane, error) {
 			chat, thread = cmp.Or(chat, p.ChatID), cmp.Or(thread, p.ThreadID)
 		}
 	}
-	if err := cmp.Or(checkID("chat_id", chat), checkID("thread_id", thread)); err != nil {
+	if err := cmp.Or(CheckID("chat_id", chat), CheckID("thread_id", thread)); err != nil {
 		return iris.Lane{}, err
 	}
 	return iris.Lane{ChatID: chat, ThreadID: thread}, nil

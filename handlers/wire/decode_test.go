@@ -98,10 +98,10 @@ func TestDecodeErrors(t *testing.T) {
 		"id is a long string":     {`{"type":"x","id":"` + long + `"}`, ``, "id has 180 bytes, the limit is 64"},
 		"id is a long number":     {`{"type":"x","id":` + strings.Repeat("7", 65) + `}`, ``, "id has 65 bytes, the limit is 64"},
 		"id counted in bytes":     {`{"type":"x","id":"` + strings.Repeat("ä", 33) + `"}`, ``, "id has 66 bytes, the limit is 64"},
-		"65 levels":               {`{"type":"x","id":1,"payload":` + nested(64) + `}`, `1`, "nested too deep"},
-		"9,999 levels":            {`{"type":"x","id":1,"payload":` + nested(9998) + `}`, `1`, "nested too deep"},
-		"10,001 levels":           {`{"type":"x","id":1,"payload":` + nested(10000) + `}`, ``, "nested too deep"},
-		"500,000 levels unclosed": {`{"type":"x","id":1,"payload":` + strings.Repeat(`{"a":`, 200000), ``, "nested too deep"},
+		"65 levels":               {`{"type":"x","id":1,"payload":` + nested(64) + `}`, `1`, "nested more than 64 levels deep"},
+		"9,999 levels":            {`{"type":"x","id":1,"payload":` + nested(9998) + `}`, `1`, "nested more than 64 levels deep"},
+		"10,001 levels":           {`{"type":"x","id":1,"payload":` + nested(10000) + `}`, ``, "nested more than 64 levels deep"},
+		"500,000 levels unclosed": {`{"type":"x","id":1,"payload":` + strings.Repeat(`{"a":`, 200000), ``, "nested more than 64 levels deep"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -43,14 +43,14 @@ func (m *MessageSend) Validate() error {
 		if ref == "" {
 			return iris.Errorf(iris.CodeUnsupported, "media_refs has an empty item")
 		}
-		if err := checkID("an item of media_refs", ref); err != nil {
+		if err := CheckID("an item of media_refs", ref); err != nil {
 			return err
 		}
 	}
 	if err := check("client_id", m.ClientID, utf8.UTFMax*MaxClientID); err != nil {
 		return err
 	}
-	return checkID("reply_to", m.ReplyTo)
+	return CheckID("reply_to", m.ReplyTo)
 }
 
 // Validate checks where a replay is to start (protocol: One answer per request).
@@ -70,7 +70,7 @@ func (h *HistoryRequest) Validate() error {
 	if h.Limit < 1 || h.Limit > MaxHistory {
 		return iris.Errorf(iris.CodeUnsupported, "limit is %d, it may be 1 to %d", h.Limit, MaxHistory)
 	}
-	return checkID("before_message_id", h.BeforeMessageID)
+	return CheckID("before_message_id", h.BeforeMessageID)
 }
 
 // CleanName returns a name without control characters other than tab and
@@ -84,9 +84,10 @@ func CleanName(name string) string {
 	}, strings.ToValidUTF8(name, "\uFFFD"))
 }
 
-// checkID checks an id that a device names. Ids are opaque, but control
-// characters would let two lanes have one key.
-func checkID(field, id string) error { return check(field, id, MaxID) }
+// CheckID checks the form of an id that a device or host names: MaxID bytes at
+// most. Ids are opaque, but control characters would let two lanes have one
+// [iris.Lane.Key]. An empty id is fine.
+func CheckID(field, id string) error { return check(field, id, MaxID) }
 
 func check(field, value string, limit int) error {
 	if err := checkLength(field, value, limit); err != nil {

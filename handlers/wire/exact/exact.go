@@ -20,8 +20,11 @@
 package exact
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"reflect"
 	"unicode/utf8"
 )
 
@@ -30,46 +33,50 @@ const MaxDepth = 64
 
 // What Decode says of input as a whole.
 var (
-	ErrSyntax = errors.New("not valid JSON in UTF-8")
-	ErrDepth  = errors.New("nested too deep")
+	ErrNoObject = errors.New("not a JSON object in UTF-8")
+	ErrDepth    = fmt.Errorf("nested more than %d levels deep", MaxDepth)
 )
 
 // Error says what is wrong with one field.
 type Error struct {
-	Field   string // its path, such as turns[2].chat_id; "" for the input itself
+	Field   string // its path, such as turns[2].chat_id
 	Problem string // continues the name of the field: "is a number, expected a string"
 }
 
 // Error returns the field and its problem.
 func (e *Error) Error() string {
-	if e.Field == "" {
-		return e.Problem
-	}
 	return "field " + e.Field + " " + e.Problem
 }
 
-// Decode reads data into *T. It returns ErrSyntax or ErrDepth, or the [Error] of
-// the first field that is wrong; all other fields are filled nevertheless.
-// A json.RawMessage in T refers to data.
+// Inside returns the error of a field that is itself inside another one.
+func (e *Error) Inside(outer string) *Error {
+	return &Error{Field: outer + "." + e.Field, Problem: e.Problem}
+}
+
+// Decode reads data, an object, into T, a struct. It returns ErrNoObject or
+// ErrDepth, or the [Error] of the first field that is wrong; all other fields
+// are filled nevertheless. A json.RawMessage in T refers to data.
 func Decode[T any](data []byte) (T, error) {
 	var target T
-	if err := decode(data, &target); err != nil {
-		return target, err
-	}
-	return target, nil
+	err := decode(data, &target)
+	return target, err
 }
 
 func decode(data []byte, target any) error {
+	data = bytes.Trim(data, " \t\r\n")
+	if len(data) == 0 || data[0] != '{' {
+		return ErrNoObject
+	}
 	deep := depth(data) > MaxDepth
 	switch {
 	case utf8.Valid(data) && json.Valid(data):
 	case deep: // deeper than encoding/json goes: then it is not its syntax that is wrong
 		return ErrDepth
 	default:
-		return ErrSyntax
+		return ErrNoObject
 	}
 	var d decoder
-	d.fill(target, data)
+	d.value(reflect.ValueOf(target).Elem(), data, "", 0)
 	if deep {
 		return ErrDepth
 	}

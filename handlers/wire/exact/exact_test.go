@@ -65,8 +65,6 @@ func TestDecode(t *testing.T) {
 func TestDecodeErrors(t *testing.T) {
 	t.Parallel()
 	for data, want := range map[string]string{
-		`[]`:                             "is a list, expected an object",
-		`7`:                              "is a number, expected an object",
 		`{"s":1}`:                        "field s is a number, expected a string",
 		`{"b":"secret"}`:                 "field b is a string, expected true or false",
 		`{"i":true}`:                     "field i is true or false, expected a whole number",
@@ -89,6 +87,15 @@ func TestDecodeErrors(t *testing.T) {
 		var e *exact.Error
 		if !errors.As(err, &e) || e.Error() != want {
 			t.Errorf("%s: got %v, want %q", data, err, want)
+		}
+	}
+}
+
+func TestNoObject(t *testing.T) {
+	t.Parallel()
+	for _, data := range []string{``, ` `, `null`, `7`, `[]`, `"{}"`, `{`, `{}}`, `{"s":}`, "{\"s\":\"\xff\"}", "{\"s\":\"\n\"}"} {
+		if _, err := exact.Decode[outer]([]byte(data)); err != exact.ErrNoObject {
+			t.Errorf("%q: got %v", data, err)
 		}
 	}
 }
@@ -137,7 +144,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got, err := exact.Decode[outer](data)
 		if err != nil {
-			if !json.Valid(data) && err != exact.ErrSyntax && err != exact.ErrDepth {
+			if !json.Valid(data) && err != exact.ErrNoObject && err != exact.ErrDepth {
 				t.Errorf("got %v of what is no JSON", err)
 			}
 			return

@@ -21,11 +21,6 @@ func (d *decoder) fail(path, format string, args ...any) {
 	}
 }
 
-func (d *decoder) fill(target any, data []byte) {
-	raw := bytes.TrimSpace(data)
-	d.value(reflect.ValueOf(target).Elem(), raw, "", 0)
-}
-
 var rawMessage = reflect.TypeFor[json.RawMessage]()
 
 // value fills v from raw, a valid JSON value; limit is the most items that a
