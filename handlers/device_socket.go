@@ -28,6 +28,7 @@ type deviceSession struct {
 
 	// Set once hello was accepted.
 	gateway *hub.Gateway
+	release func() // of gateway
 	device  iris.Device
 	dev     *hub.Device
 	fresh   bool // first connection of the device: it begins at the head
@@ -54,6 +55,7 @@ func (s *Server) handleDevice(w http.ResponseWriter, r *http.Request) {
 	remove := s.add(d.socket, true)
 	defer remove()
 	d.end(d.run(d.socket.Context()))
+	d.detach()
 }
 
 // run is the session: hello, then frames until the connection ends.
@@ -70,12 +72,10 @@ func (d *deviceSession) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer release()
-	d.gateway, d.log = g, d.log.With("gateway", g.ID, "device", hello.DeviceID)
+	d.gateway, d.release, d.log = g, release, d.log.With("gateway", g.ID, "device", hello.DeviceID)
 	if err := d.identify(ctx, token, hello); err != nil {
 		return err
 	}
-	defer d.detach()
 	if err := d.attach(ctx, hello.DeviceName, req.ID); err != nil {
 		return err
 	}
@@ -230,14 +230,16 @@ func channels(s *hub.State) []wire.Channel {
 	return list
 }
 
-// detach ends what attach began, and waits for the session's goroutines.
+// detach ends what run began, once the connection has ended.
 func (d *deviceSession) detach() {
+	if d.gateway == nil {
+		return
+	}
 	if d.dev != nil {
 		_ = d.gateway.Do(func(a *hub.Actor) { a.Detach(d.dev) })
 	}
-	d.socket.Close(wire.CloseGoingAway, "")
-	d.socket.Wait()
 	d.wait.Wait()
+	d.release()
 }
 
 // end closes the connection the way that err demands.

@@ -38,6 +38,7 @@ type hostSession struct {
 	room   *semaphore.Weighted // of maxHostPending
 
 	gateway *hub.Gateway
+	release func() // of gateway
 	host    *hub.Host
 	wait    sync.WaitGroup // goroutines of the session
 
@@ -75,6 +76,7 @@ func (s *Server) handleHost(w http.ResponseWriter, r *http.Request) {
 	remove := s.add(h.socket, false)
 	defer remove()
 	h.end(h.run(h.socket.Context(), token))
+	h.detach()
 }
 
 // run is the session: hello, then frames until the connection ends.
@@ -94,9 +96,7 @@ func (h *hostSession) run(ctx context.Context, bearer string) error {
 	if err != nil {
 		return err
 	}
-	defer release()
-	h.gateway = g
-	defer h.detach()
+	h.gateway, h.release = g, release
 	start, err := h.attach(ctx)
 	if err != nil {
 		return err
@@ -251,14 +251,16 @@ func (h *hostSession) keepAlive(ctx context.Context) {
 	}
 }
 
-// detach ends what attach began, and waits for the session's goroutines.
+// detach ends what run began, once the connection has ended.
 func (h *hostSession) detach() {
+	if h.gateway == nil {
+		return
+	}
 	if h.host != nil {
 		_ = h.gateway.Do(func(a *hub.Actor) { a.DetachHost(h.host) })
 	}
-	h.socket.Close(wire.CloseGoingAway, "")
-	h.socket.Wait()
 	h.wait.Wait()
+	h.release()
 }
 
 // end closes the connection the way that err demands.

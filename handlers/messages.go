@@ -35,7 +35,7 @@ func (d *deviceSession) handleMessageSend(ctx context.Context, req wire.Request)
 	return d.gateway.Do(func(a *hub.Actor) {
 		a.Propose(hub.Proposal{
 			Decide: func(s *hub.State) (hub.Draft, error) { return d.send(s, m, quoted) },
-			Done:   func(_ *hub.Actor, r hub.Result) { d.sent(ctx, req, m.ID, r.Err) },
+			Done:   func(a *hub.Actor, r hub.Result) { d.sent(a, req, m.ID, r.Err) },
 			Lane:   m.Lane, Origin: d.dev, ID: req.ID,
 		})
 	})
@@ -98,11 +98,11 @@ func (d *deviceSession) send(s *hub.State, m iris.Message, quoted *link.ReplyTo)
 
 // sent sees to the answer of a message that was refused. One whose row exists
 // came before: its answer is the original one.
-func (d *deviceSession) sent(ctx context.Context, req wire.Request, id string, err error) {
+func (d *deviceSession) sent(a *hub.Actor, req wire.Request, id string, err error) {
 	switch {
 	case err == nil:
 	case errors.Is(err, iris.ErrRefused):
-		d.wait.Go(func() {
+		a.Go(func(ctx context.Context) {
 			m, err := d.server.cfg.Store.Message(ctx, d.gateway.ID, id)
 			if err != nil {
 				d.reply(req.ID, err)

@@ -83,10 +83,10 @@ func (a *Actor) pump() {
 		}
 		a.flight = g
 		wait := a.conflictPause()
-		go func() {
-			outcome, entries := a.g.commit(a.ctx, wait, g.commit)
+		a.Go(func(ctx context.Context) {
+			outcome, entries := a.g.commit(ctx, wait, g.commit)
 			a.g.later(func(a *Actor) { a.settle(g, outcome, entries) })
-		}()
+		})
 	}
 }
 

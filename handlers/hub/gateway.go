@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"iris-gateway/handlers/link"
@@ -23,7 +24,7 @@ type Gateway struct {
 	inbox chan func(*Actor)
 	quit  chan struct{} // closed by the hub when nobody uses the gateway any more
 	done  chan struct{} // closed when the actor has ended
-	actor Actor
+	actor *Actor
 }
 
 // Actor is the state of a gateway. Only functions given to [Gateway.Do] and
@@ -31,6 +32,7 @@ type Gateway struct {
 type Actor struct {
 	g      *Gateway
 	ctx    context.Context // of commits and reads; ends when the actor ends
+	wait   sync.WaitGroup  // goroutines begun by Go
 	writer string          // names this opening of the gateway in the log
 	state  *State
 	ahead  map[int64]iris.Entry // entries of the listener that are not next
@@ -60,7 +62,7 @@ func openGateway(ctx context.Context, h *Hub, id string) (*Gateway, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.actor = Actor{
+	g.actor = &Actor{
 		g: g, writer: iris.NewID("w_"), state: state, ahead: map[int64]iris.Entry{},
 		limit: maxWrites, received: state.Host.Received, devices: map[string]*Device{},
 		online: state.HostLink.Alive(time.Now()),
@@ -116,12 +118,12 @@ func (g *Gateway) Call(ctx context.Context, f func(a *Actor)) error {
 // run is the actor: it ends when nobody uses the gateway and nothing waits to
 // be committed, or when the hub's time is up.
 func (g *Gateway) run() {
-	a := &g.actor
+	a := g.actor
 	ctx, cancel := context.WithCancel(g.hub.ctx)
 	a.ctx = ctx
-	following, cursor := make(chan struct{}), a.state.Cursor
-	go func() { defer close(following); g.follow(ctx, cursor) }()
-	defer func() { close(g.done); cancel(); <-following }()
+	cursor := a.state.Cursor
+	a.Go(func(ctx context.Context) { g.follow(ctx, cursor) })
+	defer func() { close(g.done); cancel(); a.wait.Wait() }()
 	quit := g.quit
 	for quit != nil || len(g.inbox) > 0 || len(a.queue) > 0 || a.flight != nil {
 		select {
@@ -147,6 +149,13 @@ func (a *Actor) abandon() {
 	for _, p := range waiting {
 		p.finish(a, Result{Err: iris.Errorf(iris.CodeUnavailable, "this instance is going away, try again")})
 	}
+}
+
+// Go runs f in a goroutine of the gateway: ctx ends with the actor, which waits
+// for f to return.
+func (a *Actor) Go(f func(ctx context.Context)) {
+	ctx := a.ctx
+	a.wait.Go(func() { f(ctx) })
 }
 
 // later runs f on the actor from another goroutine of the gateway, unless the

@@ -66,15 +66,15 @@ func (a *Actor) backfill() {
 	}
 	a.reading = true
 	after := a.state.Cursor
-	go func() {
-		ctx, cancel := context.WithTimeout(a.ctx, commitTimeout)
-		entries, err := a.g.hub.cfg.Store.Entries(ctx, a.g.ID, after, pageSize)
+	a.Go(func(ctx context.Context) {
+		limited, cancel := context.WithTimeout(ctx, commitTimeout)
+		entries, err := a.g.hub.cfg.Store.Entries(limited, a.g.ID, after, pageSize)
 		cancel()
 		if err != nil {
-			pause(a.ctx, time.Second)
+			pause(ctx, time.Second)
 		}
 		a.g.later(func(a *Actor) { a.filled(entries, err) })
-	}()
+	})
 }
 
 func (a *Actor) filled(entries []iris.Entry, err error) {
@@ -99,12 +99,12 @@ func (a *Actor) restart() {
 	if a.host != nil {
 		a.host.Socket.Close(wire.CloseGoingAway, "this instance lost track, connect again")
 	}
-	go func() {
-		ctx, cancel := context.WithTimeout(a.ctx, openTimeout)
-		state, err := a.g.load(ctx)
+	a.Go(func(ctx context.Context) {
+		limited, cancel := context.WithTimeout(ctx, openTimeout)
+		state, err := a.g.load(limited)
 		cancel()
 		if err != nil {
-			pause(a.ctx, time.Second)
+			pause(ctx, time.Second)
 		}
 		a.g.later(func(a *Actor) {
 			a.reading = false
@@ -119,7 +119,7 @@ func (a *Actor) restart() {
 			}
 			a.drainAhead()
 		})
-	}()
+	})
 }
 
 // follow feeds the tail with what other instances write, until ctx ends. The
