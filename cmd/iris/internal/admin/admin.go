@@ -16,6 +16,10 @@ import (
 
 // Client calls one gateway as its operator.
 type Client struct {
+	// Host is the gateway's address as phones see it, for pairing URLs, when
+	// that is not the one it is called at.
+	Host string
+
 	base  *url.URL
 	token string
 	http  *http.Client
@@ -135,6 +139,9 @@ func (c *Client) call(ctx context.Context, method string, path []string, body, o
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
 	req.Header.Set("Content-Type", "application/json")
+	if c.Host != "" {
+		req.Host = c.Host
+	}
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return c.unreachable(err)

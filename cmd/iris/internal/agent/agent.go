@@ -25,6 +25,8 @@ type Config struct {
 	Pace  time.Duration // between two words; 0 is as fast as it can
 	Log   *slog.Logger
 
+	Attached func() // called whenever the gateway has accepted the host; may be nil
+
 	MinRetry time.Duration // first pause before dialling again; default 1 s
 	MaxRetry time.Duration // longest pause; default 60 s
 }
@@ -120,6 +122,9 @@ func (a *Agent) connect(ctx context.Context) (attached bool, err error) {
 	}
 	defer a.spool.detach()
 	a.cfg.Log.Info("host attached")
+	if a.cfg.Attached != nil {
+		a.cfg.Attached()
+	}
 
 	// Detached from ctx: a read whose context ends kills the connection
 	// without a close code.

@@ -24,7 +24,8 @@ type Options struct {
 	In          io.Reader
 	Interactive bool // In is a terminal: with a prompt, and messages may be sent at any time
 	Out         io.Writer
-	Live        bool // Out is a terminal
+	Live        bool      // Out is a terminal
+	Notes       io.Writer // gets lines about the connection, unless Out is a terminal: then they stand there
 	Style       terminal.Style
 	Width       func() int // columns of Out, 0 when unknown; may be nil
 
@@ -81,6 +82,9 @@ func newChat(ctx context.Context, opts Options) *chat {
 	}
 	if opts.Quiet == 0 {
 		opts.Quiet = 3 * time.Second
+	}
+	if opts.Notes == nil {
+		opts.Notes = io.Discard
 	}
 	out := opts.Out
 	if opts.JSON {
@@ -204,7 +208,12 @@ func (c *chat) line(text string) (quit bool) {
 }
 
 func (c *chat) refuse(err error) {
-	c.view.line(c.view.style.Bad("✗ ") + "not sent: " + terminal.CleanLine(err.Error()))
+	text := "not sent: " + terminal.CleanLine(err.Error())
+	if c.opts.Live {
+		c.view.line(c.view.style.Bad("✗ ") + text)
+	} else {
+		fmt.Fprintln(c.opts.Notes, "✗ "+text)
+	}
 	c.refused = errors.New("not every message was sent")
 }
 
@@ -246,6 +255,10 @@ func (c *chat) lost(e device.Lost) {
 
 // say writes a line about the connection.
 func (c *chat) say(text string) {
+	if !c.opts.Live {
+		fmt.Fprintln(c.opts.Notes, "· "+text)
+		return
+	}
 	c.typed = ""
 	c.view.line(c.view.style.Dim("· " + text))
 }

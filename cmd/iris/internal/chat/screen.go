@@ -80,6 +80,14 @@ func (s *screen) above(column int, mark string) {
 	fmt.Fprintf(s.out, "\x1b7\x1b[1A\x1b[%dG%s\x1b8", column, mark)
 }
 
+// columns is how wide a line should be at most.
+func (s *screen) columns() int {
+	if w := s.width(); w > 0 {
+		return max(w, 30)
+	}
+	return 100
+}
+
 // rows is how many lines of the terminal a text takes, 0 when that is not
 // certain: nobody knows how wide a terminal draws all of Unicode.
 func (s *screen) rows(text string) int {

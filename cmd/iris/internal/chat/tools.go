@@ -25,12 +25,10 @@ func (v *view) toolEnd(p wire.ToolEnd) {
 		mark = v.style.Bad("✗")
 	}
 	text := v.toolName(p.Index, p.Name)
-	if w := v.width(); w > 20 {
-		text = cut(text, w-12)
-	}
+	text = cut(text, v.columns()-12)
 	v.line(fmt.Sprintf("%s %s %s", v.style.Dim(text), mark, v.style.Dim(fmt.Sprintf("%.1fs", p.Duration))))
 	if out := lastLine(p.OutputPreview); !p.OK && out != "" {
-		v.line(v.style.Dim("  " + cut(out, max(60, v.width()-4))))
+		v.line(v.style.Dim("  " + cut(out, v.columns()-4)))
 	}
 	delete(v.tools, p.Index)
 	delete(v.notes, p.Index)

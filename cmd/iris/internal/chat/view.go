@@ -210,7 +210,7 @@ func (v *view) footer(reasoning, model string, tokens int, r *iris.Runtime) {
 	}
 	if text := strings.TrimSpace(terminal.Clean(reasoning)); text != "" {
 		if !v.reasoning {
-			text = cut(terminal.CleanLine(text), max(40, v.width()-12))
+			text = cut(terminal.CleanLine(text), v.columns()-12)
 		}
 		v.line(v.style.Dim("  thought: " + strings.ReplaceAll(text, "\n", "\n  ")))
 	}
