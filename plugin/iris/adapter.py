@@ -225,6 +225,9 @@ class Adapter(BasePlatformAdapter):  # type: ignore[misc]  # hermes is not there
         hermes.clear_clarify(key)
 
     def busy(self, lane: Lane) -> bool:
+        if hermes.refusing(self.gateway_runner):
+            # A message would only get a refusal now; in the spool it waits for the next start.
+            return True
         if self._host.turns.all_of(lane):
             return True
         # hermes keeps a lane for a moment after its turn: a message then would count as an interruption.

@@ -74,6 +74,12 @@ def session_key(source: object, extra: dict[str, Any]) -> str:
 
 
 @guarded(False)
+def refusing(runner: Any) -> bool:
+    """hermes takes no new work: it shuts down, or somebody drains it."""
+    return bool(getattr(runner, "_draining", False) or getattr(runner, "_external_drain_active", False))
+
+
+@guarded(False)
 def clarify_open(key: str) -> bool:
     """The agent of this session waits for an answer."""
     from tools.clarify_gateway import get_pending_for_session

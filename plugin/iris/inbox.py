@@ -43,7 +43,7 @@ class Port(Protocol):
         """Stop what runs in the lane, without a word."""
 
     def busy(self, lane: Lane) -> bool:
-        """A turn runs in the lane."""
+        """The lane takes no message now: a turn runs in it, or hermes shuts down."""
 
     def clarify_open(self, lane: Lane) -> bool:
         """The agent waits for an answer in the lane."""

@@ -1,0 +1,165 @@
+"""The adapter inside real hermes classes: what each call becomes, and that none of them waits."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import unittest
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+from support import LANE, TempDir, has, needs_hermes
+
+from iris.events import Event
+from iris.lanes import Lane
+from iris.spool import Inbound
+
+if has("gateway.platforms.base"):
+    from gateway.config import PlatformConfig
+    from gateway.platform_registry import PlatformEntry, platform_registry
+    from gateway.platforms.base import MessageEvent, ProcessingOutcome
+
+    import iris
+    from iris.adapter import Adapter
+
+
+def registered() -> None:
+    """Register the platform, so that hermes knows its name."""
+
+    def platform(name: str, label: str, adapter_factory: Any, check_fn: Any, **fields: Any) -> None:
+        platform_registry.register(PlatformEntry(name, label, adapter_factory, check_fn, **fields))
+
+    iris.register(SimpleNamespace(register_platform=platform, register_hook=lambda *_: None))
+
+
+@needs_hermes
+class AdapterTest(TempDir, unittest.IsolatedAsyncioTestCase):
+    def setUp(self) -> None:
+        super().setUp()
+        settings = {"HERMES_HOME": str(self.dir), "IRIS_URL": "http://127.0.0.1:9", "IRIS_TOKEN": "t"}
+        patch = mock.patch.dict(os.environ, settings)
+        patch.start()
+        self.addCleanup(patch.stop)
+        registered()
+        self.adapter = Adapter(PlatformConfig(enabled=True))
+        self.events: list[Event] = []
+        self.adapter._host.emit = self.events.append
+        self.adapter._inbox.started = mock.Mock()
+        self.adapter._inbox.ended = mock.Mock()
+
+    def source(self, thread: str | None = None) -> Any:
+        return self.adapter._source(Lane("android:default", thread), {})
+
+    def last(self) -> Event:
+        return self.events[-1]
+
+    async def start(self, text: str = "hi", message: str | None = "m_u", **fields: Any) -> Any:
+        event = MessageEvent(text=text, source=self.source(), message_id=message, **fields)
+        await self.adapter.on_processing_start(event)
+        return event
+
+    def test_prompts_fall_back_to_text(self) -> None:
+        for name in ("send_exec_approval", "send_model_picker", "send_choice_picker", "send_update_prompt"):
+            self.assertFalse(hasattr(Adapter, name), name)
+
+    def test_enabled_by_its_settings_alone(self) -> None:
+        home = {"home_channel": {"chat_id": "android~default", "name": "Default"}}
+        self.assertEqual(iris._enablement(), home)
+        with mock.patch.dict(os.environ, {"IRIS_TOKEN": ""}):
+            self.assertIsNone(iris._enablement())
+
+    async def test_turn(self) -> None:
+        event = await self.start()
+        turn = self.last().turn
+        self.assertEqual(self.last().body, {"trigger": "m_u", "source": "user"})
+        meta = {"expect_edits": True, "reply_to_message_id": "m_u"}
+        sent = await self.adapter.send("android~default", "a ▉", "m_u", meta)
+        body = self.last().body
+        self.assertTrue(sent.success and sent.message_id.startswith("m_"))
+        self.assertEqual((body["streaming"], body["notify"], body["immediate"]), (True, False, False))
+        self.assertEqual((self.last().turn, self.last().lane, body["reply_to"]), (turn, LANE, "m_u"))
+        await self.adapter.edit_message("android~default", sent.message_id, "ab", finalize=True)
+        await self.adapter.edit_message("android~default", sent.message_id, "ab", finalize=True)
+        edits = [e for e in self.events if e.kind == "edit"]
+        self.assertEqual(len(edits), 1)
+        self.assertEqual((edits[0].body["final"], edits[0].body["reply_to"]), (True, "m_u"))
+        await self.adapter.on_processing_complete(event, ProcessingOutcome.SUCCESS)
+        self.assertEqual((self.last().kind, self.last().turn), ("turn.end", turn))
+        self.assertEqual(self.last().body["outcome"], "completed")
+        self.adapter._inbox.started.assert_called_once_with(LANE, "m_u")
+
+    async def test_sources(self) -> None:
+        for text, fields, source in (
+            ("/status", {}, "command"),
+            ("", {"internal": True}, "internal"),
+            ("what is /etc?", {}, "user"),
+        ):
+            event = await self.start(text, None, **fields)
+            self.assertEqual(self.last().body, {"trigger": None, "source": source})
+            await self.adapter.on_processing_complete(event, ProcessingOutcome.CANCELLED)
+            self.assertEqual(self.last().body["outcome"], "stopped")
+
+    async def test_stop_marks_the_turn(self) -> None:
+        event = await self.start()
+        await self.adapter.stop(LANE)
+        await self.adapter.on_processing_complete(event, ProcessingOutcome.SUCCESS)
+        self.assertEqual(self.last().body["outcome"], "stopped")
+
+    async def test_kinds_of_send(self) -> None:
+        await self.adapter.send(
+            "android~default", "Cronjob Response", metadata={"job_id": "j", "thread_id": "t~1"}
+        )
+        self.assertEqual((self.last().kind, self.last().body["job"]), ("cron", "j"))
+        self.assertEqual(self.last().lane, Lane("android:default", "t:1"))
+        await self.adapter.send("android~default", "note")  # metadata None, no reply_to
+        self.assertEqual(
+            (self.last().kind, self.last().body["reply_to"], self.last().turn), ("send", None, None)
+        )
+        await self.adapter.send_or_update_status("android~default", "lifecycle", "retrying", metadata=None)
+        self.assertEqual(self.last().body, {"key": "lifecycle", "text": "retrying"})
+        await asyncio.create_task(self.adapter.send("android~default", "ack", "m_u"), name="iris-in-4-0")
+        self.assertTrue(self.last().body["immediate"])
+        await self.adapter.delete_message("android~default", self.last().body["message_id"])
+        self.assertEqual(self.last().kind, "delete")
+
+    async def test_clarify_falls_back_to_text(self) -> None:
+        await self.adapter.send_clarify("android~default", "Which?", ["a", "b"], "c_1", "key")
+        self.assertIn("1. a", self.last().body["text"])
+
+    async def test_hand(self) -> None:
+        self.adapter.handle_message = mock.AsyncMock()
+        quote = {"message_id": "m_q", "role": "assistant", "text": "said"}
+        body = {"message_id": "m_1", "text": "hi", "reply_to": quote, "channel": {"name": "Home"}}
+        body["media"] = [{"filename": "cat.png"}]
+        await self.adapter.hand(Inbound(1, 0, 1, "message", Lane("android:default", "t:1"), body))
+        event = self.adapter.handle_message.call_args.args[0]
+        source = event.source
+        self.assertEqual(
+            (source.chat_id, source.thread_id, source.chat_name), ("android~default", "t~1", "Home")
+        )
+        self.assertEqual((event.message_id, source.message_id), ("m_1", "m_1"))
+        self.assertEqual((event.reply_to_text, event.reply_to_is_own_message), ("said", True))
+        self.assertIn("cat.png", event.text)
+
+    async def test_busy(self) -> None:
+        self.assertFalse(self.adapter.busy(LANE))
+        self.adapter._active_sessions[self.adapter._key(self.source())] = asyncio.Event()
+        self.assertTrue(self.adapter.busy(LANE))
+        self.adapter._active_sessions.clear()
+        event = await self.start()
+        self.assertTrue(self.adapter.busy(LANE))
+        await self.adapter.on_processing_complete(event, ProcessingOutcome.SUCCESS)
+        self.adapter.gateway_runner = SimpleNamespace(_draining=True)
+        self.assertTrue(self.adapter.busy(LANE))
+
+    async def test_connect_and_disconnect_without_a_gateway(self) -> None:
+        del self.adapter._host.emit
+        self.assertTrue(await self.adapter.connect())
+        await self.start()
+        await asyncio.wait_for(self.adapter.disconnect(), 5)
+        self.assertTrue((self.dir / "iris" / "spool.db").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
