@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"golang.org/x/sync/semaphore"
 
 	"iris-gateway/handlers/hub"
 	"iris-gateway/handlers/wire"
@@ -18,6 +19,10 @@ import (
 // helloWait is how long a peer may take to say hello.
 const helloWait = 10 * time.Second
 
+// maxDevicePending bounds the bytes of a device's messages that wait for the
+// log. A device that is faster has to wait.
+const maxDevicePending = 2 << 20
+
 // deviceSession is the connection of a device, from the upgrade to the end.
 type deviceSession struct {
 	server   *Server
@@ -25,6 +30,7 @@ type deviceSession struct {
 	ws       *websocket.Conn
 	socket   *hub.Socket
 	receipts *receipts
+	room     *semaphore.Weighted // of maxDevicePending
 
 	// Set once hello was accepted.
 	gateway *hub.Gateway
@@ -49,7 +55,7 @@ func (s *Server) handleDevice(w http.ResponseWriter, r *http.Request) {
 		s.log.Info("device socket refused", "err", err)
 		return
 	}
-	d := &deviceSession{server: s, log: s.log, ws: ws, syncs: make(chan syncRequest, maxSyncs)}
+	d := &deviceSession{server: s, log: s.log, ws: ws, syncs: make(chan syncRequest, maxSyncs), room: semaphore.NewWeighted(maxDevicePending)}
 	d.receipts = newReceipts(d)
 	d.socket = hub.NewSocket(s.ctx, conn{ws}, d.receipts.written)
 	remove := s.add(d.socket, true)

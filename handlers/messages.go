@@ -32,10 +32,14 @@ func (d *deviceSession) handleMessageSend(ctx context.Context, req wire.Request)
 	if err != nil {
 		return err
 	}
+	size := int64(len(req.Payload))
+	if err := d.room.Acquire(ctx, size); err != nil {
+		return err
+	}
 	return d.gateway.Do(func(a *hub.Actor) {
 		a.Propose(hub.Proposal{
 			Decide: func(s *hub.State) (hub.Draft, error) { return d.send(s, m, quoted) },
-			Done:   func(a *hub.Actor, r hub.Result) { d.sent(a, req, m.ID, r.Err) },
+			Done:   func(a *hub.Actor, r hub.Result) { d.room.Release(size); d.sent(a, req, m.ID, r.Err) },
 			Lane:   m.Lane, Origin: d.dev, ID: req.ID,
 		})
 	})
