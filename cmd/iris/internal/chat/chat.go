@@ -67,11 +67,11 @@ type chat struct {
 	held       []device.Frame
 	history    string // id of the request
 	host       wire.State
-	waiting    map[string]bool // client ids without echo
-	unread     map[string]bool // own messages that the host does not have yet
-	typed      string          // last line typed; "" once something else stands below it
-	turn       *exchange       // with pipes: what has to be answered before the next line
-	trouble    string          // why there is no connection, as told
+	waiting    map[string]bool   // client ids without echo
+	unread     map[string]string // own messages, by id, that the host does not have yet
+	typed      string            // what was typed at the prompt, as long as nothing stands below it
+	turn       *exchange         // with pipes: what has to be answered before the next line
+	trouble    string            // why there is no connection, as told
 	refused    error
 	overdue    <-chan time.Time
 }
@@ -93,7 +93,7 @@ func newChat(ctx context.Context, opts Options) *chat {
 	c := &chat{
 		opts: opts, clientRuns: true, events: make(chan device.Event), lines: readLines(ctx, opts.In),
 		view:    newView(screen{out: out, style: opts.Style, live: opts.Live, width: opts.Width}),
-		waiting: map[string]bool{}, unread: map[string]bool{},
+		waiting: map[string]bool{}, unread: map[string]string{},
 	}
 	c.view.reasoning = opts.Reasoning
 	opts.Device.SkipFirstReplay = true
@@ -182,6 +182,7 @@ func (c *chat) finished() bool {
 
 // line takes a line that was typed, and reports whether it ends the chat.
 func (c *chat) line(text string) (quit bool) {
+	atPrompt := c.view.hint == markUser
 	if c.opts.Interactive {
 		c.view.entered()
 	}
@@ -197,12 +198,14 @@ func (c *chat) line(text string) (quit bool) {
 		return false
 	}
 	c.waiting[id] = true
-	c.typed = text
+	if atPrompt {
+		c.typed = text
+	}
 	if !c.opts.Interactive {
 		c.turn = newExchange(id, c.view.busy, c.opts.Quiet)
-		c.view.fresh()
-		c.view.grow(c.view.style.Accent(markUser) + terminal.Clean(text))
-		c.view.last = ""
+		c.view.begin(markUser, c.view.style.Accent)
+		c.view.grow(terminal.Clean(text))
+		c.view.last = ownLine
 	}
 	return false
 }
@@ -210,7 +213,7 @@ func (c *chat) line(text string) (quit bool) {
 func (c *chat) refuse(err error) {
 	text := "not sent: " + terminal.CleanLine(err.Error())
 	if c.opts.Live {
-		c.view.line(c.view.style.Bad("✗ ") + text)
+		c.view.block("✗ ", text, c.view.style.Bad, plain)
 	} else {
 		fmt.Fprintln(c.opts.Notes, "✗ "+text)
 	}
@@ -260,7 +263,7 @@ func (c *chat) say(text string) {
 		return
 	}
 	c.typed = ""
-	c.view.line(c.view.style.Dim("· " + text))
+	c.view.block("· ", text, c.view.style.Dim, c.view.style.Dim)
 }
 
 // connected learns the lanes.
@@ -306,7 +309,7 @@ func (c *chat) begin() error {
 func (c *chat) sent(e device.Sent) {
 	delete(c.waiting, e.ClientID)
 	c.view.done[e.Message.MessageID] = true // it stands there, typed
-	c.unread[e.Message.MessageID] = true
+	c.unread[e.Message.MessageID] = e.Message.Text
 	if c.turn.is(e.ClientID) {
 		c.turn.sent()
 	}
@@ -394,23 +397,30 @@ func (c *chat) status(s wire.State) {
 	}
 }
 
+// ownLine is what the growing line belongs to while it is an own message.
+const ownLine = "own"
+
 // received marks an own message that the host has: behind it, if it is still
 // the last thing on the screen.
 func (c *chat) received(messageID string) {
-	if !c.unread[messageID] {
+	text, own := c.unread[messageID]
+	if !own {
 		return
 	}
 	delete(c.unread, messageID)
 	v := c.view
-	column := utf8.RuneCountInString(markUser+c.typed) + 2
+	mark := v.style.Dim(" " + markRead)
+	column := utf8.RuneCountInString(markUser+text) + 1
 	switch {
-	case !c.opts.Interactive && v.screen.open && v.last == "" && c.typed != "":
-		v.grow(v.style.Dim(" "+markRead) + "\n")
-	case c.opts.Interactive && v.live && v.style.Colour && c.typed != "" && len(c.unread) == 0 &&
-		simple(c.typed) && column+2 < v.width():
-		v.above(column, v.style.Dim(markRead))
-	default:
+	case v.open && v.last == ownLine:
+		v.grow(mark)
+		v.fresh()
+	case c.typed == text && v.live && v.style.Colour && simple(text) && column+3 < v.width():
+		v.above(column, mark)
+	case c.typed == text: // it stands right above
 		v.line(v.style.Dim("  " + markRead))
+	default: // it was typed in the middle of something else: say what it was
+		v.line(v.style.Accent(markUser) + cut(terminal.CleanLine(text), v.columns()-8) + mark)
 	}
 	c.typed = ""
 }

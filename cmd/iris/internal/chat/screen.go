@@ -10,41 +10,79 @@ import (
 )
 
 // screen writes lines, of which the last may still be growing. On a terminal
-// it can also hold a hint below them, which gives way to whatever comes next:
-// the prompt, or what the agent is doing.
+// it breaks them between words, and can hold a hint below them, which gives
+// way to whatever comes next: the prompt, or what the agent is doing.
 type screen struct {
 	out   io.Writer
 	style terminal.Style
 	live  bool       // out is a terminal: hints can be taken back
 	width func() int // columns, 0 when unknown
 
-	open bool   // the last line has no newline yet
-	hint string // what stands there, "" for nothing
+	open    bool    // the last line has no newline yet
+	wrapped wrapper // of what grows
+	hint    string  // what stands there, "" for nothing
 }
 
-// line writes a whole line.
+// line writes a whole line as it is.
 func (s *screen) line(text string) {
 	s.fresh()
 	fmt.Fprintln(s.out, text)
 }
 
-// grow adds to the growing line.
-func (s *screen) grow(text string) {
-	if text == "" {
-		return
+// block writes a whole text behind a mark.
+func (s *screen) block(mark, text string, markStyle, textStyle func(string) string) {
+	if s.live {
+		text = strings.TrimPrefix(wrap(mark+text, s.width()), mark)
 	}
-	s.clear()
-	fmt.Fprint(s.out, text)
-	s.open = !strings.HasSuffix(text, "\n")
+	s.line(markStyle(mark) + textStyle(text))
 }
+
+// begin starts a growing line with a mark.
+func (s *screen) begin(mark string, style func(string) string) {
+	s.fresh()
+	s.wrapped.reset()
+	if s.wraps() {
+		s.wrapped.add(mark, s.width()) // all marks end with a space: nothing is held back
+	}
+	fmt.Fprint(s.out, style(mark))
+	s.open = true
+}
+
+// grow adds to the growing line, which may become several.
+func (s *screen) grow(text string) {
+	if s.wraps() {
+		text = s.wrapped.add(text, s.width())
+	}
+	fmt.Fprint(s.out, text)
+}
+
+// wraps reports whether this screen breaks lines itself.
+func (s *screen) wraps() bool { return s.live && s.width() > 0 }
 
 // fresh brings the cursor to the beginning of an empty line.
 func (s *screen) fresh() {
 	s.clear()
 	if s.open {
+		if s.wraps() {
+			fmt.Fprint(s.out, s.wrapped.rest(s.width()))
+		}
 		fmt.Fprintln(s.out)
 		s.open = false
 	}
+}
+
+// unwrite takes the growing line back, if it is certain where it began.
+func (s *screen) unwrite() bool {
+	rows := s.wrapped.lines
+	if !s.open || !s.wraps() || !s.style.Colour || s.wrapped.wide || rows > 15 {
+		return false
+	}
+	if rows > 0 {
+		fmt.Fprintf(s.out, "\x1b[%dA", rows)
+	}
+	fmt.Fprint(s.out, "\r\x1b[J")
+	s.open = false
+	return true
 }
 
 // clear takes the hint away.
@@ -61,10 +99,7 @@ func (s *screen) show(text string, style func(string) string) {
 		return
 	}
 	s.clear()
-	if w := s.width(); w > 0 {
-		text = cut(text, w-1)
-	}
-	fmt.Fprint(s.out, style(text))
+	fmt.Fprint(s.out, style(cut(text, s.columns()-1)))
 	s.hint = text
 }
 
@@ -72,7 +107,8 @@ func (s *screen) show(text string, style func(string) string) {
 // cursor was on, it is on the next one now.
 func (s *screen) entered() {
 	s.hint = ""
-	s.open = false
+	s.wrapped.column = 0
+	s.wrapped.wide = true // nobody knows any more where it began
 }
 
 // above writes a mark behind the line above the cursor, at the given column.
@@ -88,30 +124,6 @@ func (s *screen) columns() int {
 	return 100
 }
 
-// rows is how many lines of the terminal a text takes, 0 when that is not
-// certain: nobody knows how wide a terminal draws all of Unicode.
-func (s *screen) rows(text string) int {
-	w := s.width()
-	if w <= 0 || !simple(text) {
-		return 0
-	}
-	rows := 0
-	for line := range strings.SplitSeq(text, "\n") {
-		rows += max(1, (utf8.RuneCountInString(line)+w-1)/w)
-	}
-	return rows
-}
-
-// simple reports whether every character takes exactly one column.
-func simple(text string) bool {
-	for _, r := range text {
-		if r >= 0x300 && !strings.ContainsRune("●◦›·…“”‘’–—", r) || r == '\t' {
-			return false
-		}
-	}
-	return true
-}
-
 // cut shortens a text to n characters.
 func cut(text string, n int) string {
 	if utf8.RuneCountInString(text) <= n {
@@ -120,3 +132,6 @@ func cut(text string, n int) string {
 	r := []rune(text)
 	return string(r[:max(0, n-1)]) + "…"
 }
+
+// plain is the style of text that has none.
+func plain(text string) string { return text }

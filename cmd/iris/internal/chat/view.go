@@ -40,7 +40,7 @@ type view struct {
 // bubble is a streamed message.
 type bubble struct {
 	printed string // clean
-	whole   bool   // all of it stands on the screen, unbroken
+	broken  bool   // it does not stand on the screen in one piece
 }
 
 func newView(s screen) *view {
@@ -103,17 +103,17 @@ func (v *view) message(m wire.Message) {
 	text := terminal.Clean(m.Text)
 	switch {
 	case m.Commentary:
-		v.line(v.style.Dim(markBeat + text))
+		v.block(markBeat, text, v.style.Dim, v.style.Dim)
 		return
 	case m.Role == iris.RoleUser:
-		v.line(v.style.Accent(markUser) + text)
+		v.block(markUser, text, v.style.Accent, plain)
 		return
 	case m.Role == iris.RoleSystem:
-		v.line(v.style.Accent(markSystem) + text)
+		v.block(markSystem, text, v.style.Accent, plain)
 	case m.Role == iris.RoleCron:
-		v.line(v.style.Accent(markCron) + text)
+		v.block(markCron, text, v.style.Accent, plain)
 	default:
-		v.line(v.style.Good(markAssistant) + text)
+		v.block(markAssistant, text, v.style.Good, plain)
 	}
 	v.footer(m.Reasoning, m.Model, m.Tokens, m.Runtime)
 	v.line("")
@@ -123,7 +123,7 @@ func (v *view) message(m wire.Message) {
 func (v *view) bubble(id string) *bubble {
 	b := v.bubbles[id]
 	if b == nil {
-		b = &bubble{whole: true}
+		b = &bubble{}
 		v.bubbles[id] = b
 	}
 	return b
@@ -139,20 +139,17 @@ func (v *view) update(id, text string) {
 	text = terminal.Clean(text)
 	added, grew := strings.CutPrefix(text, b.printed)
 	switch {
-	case !grew:
-		v.fresh()
-		v.grow(v.style.Good(markAssistant) + text)
-	case added == "":
+	case grew && added == "":
 		return
-	case b.printed == "":
-		v.fresh()
-		v.grow(v.style.Good(markAssistant) + text)
-	case v.last == id && v.screen.open:
+	case !grew || b.printed == "": // the first of it, or all of it anew
+		v.begin(markAssistant, v.style.Good)
+		v.grow(text)
+	case v.last == id && v.open:
 		v.grow(added)
 	default: // something else was said in between
-		v.fresh()
-		v.grow(v.style.Dim("… ") + added)
-		b.whole = false
+		v.begin("… ", v.style.Dim)
+		v.grow(added)
+		b.broken = true
 	}
 	b.printed, v.last = text, id
 }
@@ -185,22 +182,11 @@ func (v *view) stop(p wire.MessageStop) {
 // beat ends a message that turned out to be a beat. Where that is possible,
 // what stands on the screen is written again, dimmed.
 func (v *view) beat(id string, b *bubble, text string) {
-	onScreen := v.last == id && v.screen.open && b.whole
-	rows := v.rows(markAssistant + b.printed)
-	switch {
-	case b.printed == "":
-		v.line(v.style.Dim(markBeat + text))
-	case v.live && v.style.Colour && onScreen && rows > 0 && rows < 15:
-		v.clear()
-		if rows > 1 {
-			fmt.Fprintf(v.out, "\x1b[%dA", rows-1)
-		}
-		fmt.Fprint(v.out, "\r\x1b[J")
-		v.screen.open = false
-		v.line(v.style.Dim(markBeat + text))
-	default:
-		v.update(id, text)
+	if b.printed == "" || v.last == id && !b.broken && v.unwrite() {
+		v.block(markBeat, text, v.style.Dim, v.style.Dim)
+		return
 	}
+	v.update(id, text)
 }
 
 // footer shows what is known about an answer, below it.
@@ -212,7 +198,7 @@ func (v *view) footer(reasoning, model string, tokens int, r *iris.Runtime) {
 		if !v.reasoning {
 			text = cut(terminal.CleanLine(text), v.columns()-12)
 		}
-		v.line(v.style.Dim("  thought: " + strings.ReplaceAll(text, "\n", "\n  ")))
+		v.block("  thought: ", strings.ReplaceAll(text, "\n", "\n  "), v.style.Dim, v.style.Dim)
 	}
 	var parts []string
 	if r.Model != "" {
@@ -241,7 +227,7 @@ func (v *view) footer(reasoning, model string, tokens int, r *iris.Runtime) {
 // notification shows a notice. Of the other kinds the thing itself is shown.
 func (v *view) notification(n wire.Notification) {
 	if n.Kind == "generic" {
-		v.line(v.style.Accent("! ") + terminal.CleanLine(n.Title) + v.style.Dim(": "+terminal.CleanLine(n.Body)))
+		v.block("! ", terminal.CleanLine(n.Title)+": "+terminal.CleanLine(n.Body), v.style.Accent, plain)
 	}
 }
 
@@ -263,7 +249,7 @@ func (v *view) elsewhere(f device.Frame) error {
 	say := func(id, text string) {
 		if !v.done[id] {
 			v.done[id] = true
-			v.line(v.style.Dim("["+terminal.CleanLine(name)+"] ") + terminal.CleanLine(text))
+			v.block("["+terminal.CleanLine(name)+"] ", terminal.CleanLine(text), v.style.Dim, plain)
 		}
 	}
 	switch f.Type {
