@@ -27,6 +27,8 @@ func (s *Store) apply(b *writeBatch, g string, ch iris.Change) error {
 		b.Update(s.gateway(g), []firestore.Update{{Path: "host", Value: newHostDoc(c.Host)}})
 	case iris.SetHostLink:
 		b.Update(s.gateway(g), setHostLink(c))
+	case iris.DropLive:
+		b.Delete(s.live(g, c.Turn))
 	default:
 		// rows.Commit lets no other kind through.
 		return fmt.Errorf("%w: unknown change %T", iris.ErrRejected, ch)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"cloud.google.com/go/compute/metadata"
@@ -22,9 +23,9 @@ func DetectProject(ctx context.Context) (string, error) {
 	defer cancel()
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	p, err := metadata.NewClient(&http.Client{Transport: transport}).ProjectIDWithContext(ctx)
+	p, err := metadata.NewClient(&http.Client{Transport: transport}).GetWithContext(ctx, "project/project-id")
 	if err != nil {
 		return "", fmt.Errorf("cloudstore: no project: set IRIS_PROJECT or GOOGLE_CLOUD_PROJECT (the metadata server, which knows it on Google Cloud, says: %w)", err)
 	}
-	return p, nil
+	return strings.TrimSpace(p), nil
 }

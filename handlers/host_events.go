@@ -79,11 +79,13 @@ func (h *hostSession) publish(a *hub.Actor, seq int64, lane iris.Lane, frames []
 			draft.Notify = draft.Notify || f.Notify
 			lane = f.Lane
 		case len(draft.Frames) == 0:
-			sendLive(a, f)
+			a.Live(f.Lane, f.Payload)
 		default:
 			behind = append(behind, f)
 		}
 	}
+	a.TurnsChanged()
+	draft.Changes = append(draft.Changes, a.EndLive(h.machine.Open())...)
 	if seq == 0 && len(draft.Frames) == 0 {
 		done()
 		return
@@ -94,7 +96,7 @@ func (h *hostSession) publish(a *hub.Actor, seq int64, lane iris.Lane, frames []
 		Done:   func(_ *hub.Actor, r hub.Result) { h.committed(a, seq, r.Err); done() },
 	})
 	for _, f := range behind {
-		sendLive(a, f)
+		a.Live(f.Lane, f.Payload)
 	}
 }
 
@@ -143,21 +145,4 @@ func (h *hostSession) ack(seq int64) {
 		h.acked = max(h.acked, seq)
 		h.socket.SendLive(string(link.Encode(link.TypeAcked, link.Acked{Seq: h.acked})), link.TypeAcked)
 	}
-}
-
-// sendLive sends an ephemeral frame. The newest of its kind and subject takes
-// the place of an unsent one.
-func sendLive(a *hub.Actor, f turn.Frame) {
-	key := f.Payload.FrameType() + "\x00" + f.Lane.Key()
-	switch p := f.Payload.(type) {
-	case wire.MessageStart:
-		key += "\x00" + p.MessageID
-	case wire.MessageUpdate:
-		key += "\x00" + p.MessageID
-	case wire.ToolStart:
-		key += fmt.Sprint("\x00", p.Index)
-	case wire.ToolProgress:
-		key += fmt.Sprint("\x00", p.Index)
-	}
-	a.Live(f.Lane, key, wire.Encode(f.Lane, f.Payload))
 }

@@ -187,23 +187,22 @@ func (h *hostSession) welcome(a *hub.Actor, known iris.HostMark) (start int64) {
 	return min(received, known.Received)
 }
 
-// resume rebuilds the turns from what this instance knew, the rows and the
-// host's hello. The rows are read after the attachment: nobody else changes
-// them from then on.
+// resume rebuilds the turns from what this instance knew, the live documents,
+// the rows and the host's hello. They are read after the attachment: nobody
+// else changes them from then on.
 func (h *hostSession) resume(ctx context.Context) error {
 	channels, err := h.server.cfg.Store.Channels(ctx, h.gateway.ID)
 	if err != nil {
 		return err
 	}
+	lives, err := h.gateway.Lives(ctx)
+	if err != nil {
+		return err
+	}
 	return h.gateway.Call(ctx, func(a *hub.Actor) {
 		h.machine = turn.New(h.ended)
-		for _, t := range a.OpenTurns() {
+		for _, t := range append(a.OpenTurns(), a.KnowLive(lives, channels)...) {
 			h.machine.Believe(t)
-		}
-		for _, c := range channels {
-			if c.Busy != "" {
-				h.machine.Believe(link.Turn{Turn: c.Busy, ChatID: c.Lane.ChatID, ThreadID: c.Lane.ThreadID})
-			}
 		}
 		h.publish(a, 0, iris.Lane{}, h.machine.Resume(h.hello), nil)
 		h.settle(a, h.taken)
@@ -219,15 +218,11 @@ func (h *hostSession) ended(id string) bool {
 }
 
 // snapshot is what a device must be told that connects in the middle of a turn.
-func (h *hostSession) snapshot() []string {
+func (h *hostSession) snapshot() []turn.Frame {
 	if h.machine == nil {
 		return nil
 	}
-	var frames []string
-	for _, f := range h.machine.Snapshot() {
-		frames = append(frames, wire.Encode(f.Lane, f.Payload))
-	}
-	return frames
+	return h.machine.Snapshot()
 }
 
 func (h *hostSession) openTurns() []link.Turn {

@@ -32,6 +32,11 @@ func apply(u *undo, gw *gateway, ch iris.Change) error {
 		return updateGateway(u, gw, func(row *iris.Gateway) { row.Host = c.Host })
 	case iris.SetHostLink:
 		return updateGateway(u, gw, func(row *iris.Gateway) { row.Host.Link, row.Host.Seen = c.Link, c.Seen })
+	case iris.DropLive:
+		if l, ok := gw.lives[c.Turn]; ok {
+			u.add(func() { gw.setLive(l) })
+			gw.dropLive(c.Turn)
+		}
 	default:
 		// rows.Commit lets no other kind through.
 		return fmt.Errorf("%w: unknown change %T", iris.ErrRejected, ch)

@@ -39,6 +39,9 @@ type gateway struct {
 	channels map[iris.Lane]iris.Channel
 	messages map[string]iris.Message
 	devices  map[string]iris.Device
+
+	lives       map[string]iris.Live // by turn
+	liveChanged chan struct{}        // closed and replaced when a live document was changed
 }
 
 // New returns an empty store.
@@ -65,6 +68,9 @@ func (s *Store) at(g string) *gateway {
 			channels: map[iris.Lane]iris.Channel{},
 			messages: map[string]iris.Message{},
 			devices:  map[string]iris.Device{},
+
+			lives:       map[string]iris.Live{},
+			liveChanged: make(chan struct{}),
 		}
 		s.gateways[g] = gw
 	}

@@ -39,6 +39,12 @@ type Store interface {
 	Devices(ctx context.Context, g string) ([]iris.Device, error)
 	SetDeviceCursor(ctx context.Context, g, d string, cursor int64) error
 
+	CreateLive(ctx context.Context, g string, l iris.Live) error
+	UpdateLive(ctx context.Context, g string, l iris.Live) error
+	DropLive(ctx context.Context, g, turn string) error
+	Lives(ctx context.Context, g string) ([]iris.Live, error)
+	FollowLive(ctx context.Context, g string, deliver func([]iris.Live)) error
+
 	Ready(ctx context.Context) error
 	Close() error
 }
@@ -58,6 +64,9 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"drop must exist", testDrop},
 		{"a ring", testRing},
 		{"all or nothing", testAtomic},
+		{"live documents", testLive},
+		{"live documents and a refusal", testLiveAtomic},
+		{"follow live documents", testFollowLive},
 		{"what is never taken", testRejected},
 		{"large entry", testLargeEntry},
 		{"ended context", testEndedContext},

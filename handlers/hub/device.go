@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"iris-gateway/handlers/wire"
@@ -28,15 +29,31 @@ type liveFrame struct {
 }
 
 // Live sends an ephemeral frame of a lane to the devices, but never past a
-// terminal frame of that lane that still waits for its commit. A newer frame
-// of the same key, which is not empty, takes the place of an unsent one.
-func (a *Actor) Live(lane iris.Lane, key, frame string) {
-	f := liveFrame{frame: frame, key: key}
+// terminal frame of that lane that still waits for its commit. The newest of
+// its kind and subject takes the place of an unsent one.
+func (a *Actor) Live(lane iris.Lane, p wire.Payload) {
+	f := liveFrame{frame: wire.Encode(lane, p), key: liveKey(lane, p)}
 	if p := a.lastOf(lane); p != nil {
 		p.after = replaceLive(p.after, f)
 		return
 	}
 	a.fanOutLive(f)
+}
+
+// liveKey names what a live frame is about.
+func liveKey(lane iris.Lane, p wire.Payload) string {
+	key := p.FrameType() + "\x00" + lane.Key()
+	switch p := p.(type) {
+	case wire.MessageStart:
+		key += "\x00" + p.MessageID
+	case wire.MessageUpdate:
+		key += "\x00" + p.MessageID
+	case wire.ToolStart:
+		key += fmt.Sprint("\x00", p.Index)
+	case wire.ToolProgress:
+		key += fmt.Sprint("\x00", p.Index)
+	}
+	return key
 }
 
 // lastOf returns the last proposal of a lane that is not yet in the log.
@@ -147,6 +164,7 @@ func (d *Device) follow(all []step, cursor int64) {
 // Attach makes d the device's connection: it appends the attachment, and then
 // calls attached on the actor. A device that is fresh follows the log at once.
 func (a *Actor) Attach(d *Device, name string, fresh bool, attached func(a *Actor, cursor int64, err error)) {
+	d.Link.Instance = a.writer
 	a.Propose(Proposal{
 		Decide: func(*State) (Draft, error) {
 			return Draft{
@@ -158,6 +176,7 @@ func (a *Actor) Attach(d *Device, name string, fresh bool, attached func(a *Acto
 			if r.Err == nil {
 				d.pos, d.live = r.Cursor, fresh
 				a.devices[d.ID] = d
+				a.watchLives()
 			}
 			attached(a, r.Cursor, r.Err)
 			if d.gone {
@@ -175,6 +194,7 @@ func (a *Actor) Detach(d *Device) {
 		return
 	}
 	delete(a.devices, d.ID)
+	a.watchLives()
 	seen := time.Now()
 	a.Propose(Proposal{Decide: func(*State) (Draft, error) {
 		return Draft{

@@ -49,6 +49,8 @@ type Actor struct {
 	host    *Host              // nil when the host is not attached here
 	turns   []link.Turn        // that ran when its last connection here ended
 	online  bool               // what the devices were last told of the host
+	live    liveDocs           // of the turns that run on the host attached here
+	watch   watch              // of the turns that run on another instance's host
 }
 
 // openGateway reads what the log says. The head is read before the rows: rows
@@ -65,7 +67,7 @@ func openGateway(ctx context.Context, h *Hub, id string) (*Gateway, error) {
 	g.actor = &Actor{
 		g: g, writer: iris.NewID("w_"), state: state, ahead: map[int64]iris.Entry{},
 		limit: maxWrites, received: state.Host.Received, devices: map[string]*Device{},
-		online: state.HostLink.Alive(time.Now()),
+		online: state.HostLink.Alive(time.Now()), live: liveDocs{kept: map[string]string{}},
 	}
 	return g, nil
 }
@@ -84,7 +86,11 @@ func (g *Gateway) load(ctx context.Context) (*State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read channels: %w", err)
 	}
-	return newState(gw, channels, head, g.hub.cfg.LogEntries), nil
+	devices, err := store.Devices(ctx, g.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read devices: %w", err)
+	}
+	return newState(gw, channels, devices, head, g.hub.cfg.LogEntries), nil
 }
 
 // Do runs f on the gateway's goroutine, after everything given to Do before.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"iris-gateway/handlers/link"
+	"iris-gateway/handlers/turn"
 	"iris-gateway/handlers/wire"
 	"iris-gateway/iris"
 )
@@ -18,7 +19,7 @@ type Host struct {
 	Sent func(cursor int64, item string)
 	// Snapshot returns the frames that a device needs which connects in the
 	// middle of a turn.
-	Snapshot func() []string
+	Snapshot func() []turn.Frame
 	// Open returns the turns that run.
 	Open func() []link.Turn
 
@@ -30,6 +31,8 @@ type Host struct {
 // AttachHost makes h the host's connection: it appends the attachment, and
 // then calls attached on the actor. A new epoch begins with event 1.
 func (a *Actor) AttachHost(h *Host, host iris.Host, epoch string, attached func(a *Actor, err error)) {
+	h.Link.Instance = a.writer
+	host.Link = h.Link
 	a.Propose(Proposal{
 		Decide: func(s *State) (Draft, error) {
 			mark := s.Host
@@ -111,9 +114,6 @@ func (a *Actor) Received(cursor int64) {
 	a.received = max(a.received, min(cursor, a.state.Cursor))
 }
 
-// HostOnline reports whether a host is attached, here or elsewhere.
-func (a *Actor) HostOnline() bool { return a.state.HostLink.Alive(time.Now()) }
-
 // Status returns the status frame for a device that connects.
 func (a *Actor) Status() string {
 	return wire.Encode(iris.Lane{}, wire.Status{State: a.statusState()})
@@ -129,13 +129,4 @@ func (a *Actor) tellStatus() {
 	for _, d := range a.devices {
 		d.Socket.Send(a.Status())
 	}
-}
-
-// Snapshot returns the frames that a device needs which connects in the middle
-// of a turn.
-func (a *Actor) Snapshot() []string {
-	if a.host == nil || a.host.Snapshot == nil {
-		return nil
-	}
-	return a.host.Snapshot()
 }

@@ -27,6 +27,7 @@ type Log interface {
 type Rows interface {
 	Gateway(ctx context.Context, gateway string) (iris.Gateway, error)
 	Channels(ctx context.Context, gateway string) ([]iris.Channel, error)
+	Devices(ctx context.Context, gateway string) ([]iris.Device, error)
 	SetDeviceCursor(ctx context.Context, gateway, device string, cursor int64) error
 }
 
@@ -34,6 +35,7 @@ type Rows interface {
 type Store interface {
 	Log
 	Rows
+	LiveStore
 }
 
 // Config says what a hub works with.

@@ -18,17 +18,24 @@ type State struct {
 	HostLink    iris.Link // newest link of the host
 	LastInbound int64     // newest entry with inbound
 
-	size  int64 // entries that the log keeps
-	lanes map[iris.Lane]iris.Channel
-	owned bool // lanes belongs to this copy alone
+	size    int64 // entries that the log keeps
+	lanes   map[iris.Lane]iris.Channel
+	devices map[string]iris.Link // newest link of each device, by device id
+	owned   bool                 // the maps belong to this copy alone
 }
 
 // unknownTurn marks a lane as busy with a turn whose id the log does not tell.
 const unknownTurn = "?"
 
 // newState begins a state from the rows and the newest entry.
-func newState(gw iris.Gateway, channels []iris.Channel, head iris.Entry, size int) *State {
-	s := &State{Gateway: gw, HostLink: gw.Host.Link, size: int64(size), lanes: make(map[iris.Lane]iris.Channel, len(channels)), owned: true}
+func newState(gw iris.Gateway, channels []iris.Channel, devices []iris.Device, head iris.Entry, size int) *State {
+	s := &State{
+		Gateway: gw, HostLink: gw.Host.Link, size: int64(size), owned: true,
+		lanes: make(map[iris.Lane]iris.Channel, len(channels)), devices: make(map[string]iris.Link, len(devices)),
+	}
+	for _, d := range devices {
+		s.devices[d.ID] = d.Link
+	}
 	for _, c := range channels {
 		s.lanes[c.Lane] = c
 	}
@@ -57,12 +64,7 @@ func (s *State) apply(e iris.Entry, changes []iris.Change) {
 // fold takes over what frames, control items and changes mean for the state.
 func (s *State) fold(frames []string, control []iris.Control, changes []iris.Change) {
 	for _, c := range control {
-		switch {
-		case c.Kind == iris.HostAttached:
-			s.HostLink = c.Link
-		case c.Kind == iris.HostDetached && c.Link.ID == s.HostLink.ID:
-			s.HostLink = iris.Link{}
-		}
+		s.foldControl(c)
 	}
 	for _, f := range frames {
 		s.foldFrame(f)
@@ -71,6 +73,28 @@ func (s *State) fold(frames []string, control []iris.Control, changes []iris.Cha
 		if c, ok := c.(iris.SetBusy); ok {
 			s.setBusy(c.Lane, c.Turn)
 		}
+	}
+}
+
+func (s *State) foldControl(c iris.Control) {
+	switch c.Kind {
+	case iris.HostAttached:
+		s.HostLink = c.Link
+	case iris.HostDetached:
+		if s.HostLink.ID == c.Link.ID {
+			s.HostLink = iris.Link{}
+		}
+	case iris.DeviceAttached:
+		s.own()
+		s.devices[c.Device] = c.Link
+	case iris.DeviceDetached:
+		if s.devices[c.Device].ID == c.Link.ID {
+			s.own()
+			s.devices[c.Device] = iris.Link{}
+		}
+	case iris.DeviceRevoked:
+		s.own()
+		delete(s.devices, c.Device)
 	}
 }
 
@@ -102,7 +126,7 @@ func (s *State) setBusy(lane iris.Lane, turn string) {
 
 func (s *State) own() {
 	if !s.owned {
-		s.lanes, s.owned = maps.Clone(s.lanes), true
+		s.lanes, s.devices, s.owned = maps.Clone(s.lanes), maps.Clone(s.devices), true
 	}
 }
 
@@ -130,4 +154,14 @@ func (s *State) Channels() []iris.Channel {
 // away and does not fetch its inbound.
 func (s *State) Full() bool {
 	return s.Cursor > 0 && s.Cursor+1-s.First >= holdFactor*s.size
+}
+
+// anyBusy reports whether a turn runs in any lane.
+func (s *State) anyBusy() bool {
+	for _, c := range s.lanes {
+		if c.Busy != "" {
+			return true
+		}
+	}
+	return false
 }

@@ -56,6 +56,7 @@ func (a *Actor) advance(e iris.Entry, own *group) {
 		a.finish(own, Result{Cursor: e.Cursor})
 	}
 	a.tellStatus()
+	a.watchLives()
 	a.drainAhead()
 }
 

@@ -102,6 +102,9 @@ func change(ch iris.Change, cursor int64) (iris.Change, int, error) {
 		c.Link, c.Seen = Link(c.Link), Time(c.Seen)
 		size, err = checked(texts, "host link", linkStrings(c.Link))
 		return c, size, err
+	case iris.DropLive:
+		size, err = checked(texts, "turn", []string{c.Turn})
+		return c, size, err
 	default:
 		return ch, 0, rejected("unknown change %T", ch)
 	}

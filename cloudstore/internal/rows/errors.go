@@ -34,3 +34,8 @@ func TokenUnknown() *iris.Error {
 func TokenExists() *iris.Error {
 	return iris.Errorf(iris.CodeConflict, "token exists already")
 }
+
+// NoLive says that a turn has no live document.
+func NoLive(turn string) *iris.Error {
+	return iris.Errorf(iris.CodeNotFound, "turn %q has ended", turn)
+}

@@ -1,0 +1,145 @@
+package cloudstore_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"iris-gateway/iris"
+)
+
+// What each method costs in Firestore operations. The cost of a turn (log.md,
+// "What must be provable", 4) is made of these.
+func TestOperations(t *testing.T) {
+	p := startProxy(t, 100)
+	s := open(t)
+	defer s.Close()
+	ctx := t.Context()
+	lane := iris.Lane{ChatID: iris.DefaultChat}
+	device := iris.Token{Hash: "device", Kind: iris.TokenDevice, Gateway: "g"}
+	next := device
+	next.Hash = "next"
+	commit := func(cursor, guard int64, drop []int64, changes ...iris.Change) func() error {
+		return func() error {
+			return s.Append(ctx, "g", iris.Commit{
+				Entry: iris.Entry{Cursor: cursor, Writer: "w"}, Guard: guard, Drop: drop, Changes: changes,
+			})
+		}
+	}
+	message := iris.CreateMessage{Message: iris.Message{ID: "m", Lane: lane}}
+	another := iris.CreateMessage{Message: iris.Message{ID: "m2", Lane: lane}}
+	for _, step := range []struct {
+		name string
+		call func() error
+		want operations
+	}{
+		{"ready", func() error { return s.Ready(ctx) }, operations{reads: 1}},
+		{"create gateway", func() error {
+			return s.CreateGateway(ctx, iris.Gateway{ID: "g"}, iris.Token{Hash: "host"})
+		}, operations{writes: 3}},
+		{"create token", func() error { return s.CreateToken(ctx, device) }, operations{writes: 1}},
+		{"create token 2", func() error { return s.CreateToken(ctx, next) }, operations{writes: 1}},
+		{"token", func() error { _, err := s.Token(ctx, "device"); return err }, operations{reads: 1}},
+		{"bind", func() error { return s.BindToken(ctx, "device", iris.Device{ID: "d"}) }, operations{reads: 2, writes: 2}},
+		{"bind again", func() error { return s.BindToken(ctx, "device", iris.Device{ID: "d"}) }, operations{reads: 2}},
+		{"bind newer", func() error { return s.BindToken(ctx, "next", iris.Device{ID: "d"}) }, operations{reads: 2, writes: 2, deletes: 1}},
+		{"cursor", func() error { return s.SetDeviceCursor(ctx, "g", "d", 5) }, operations{writes: 1}},
+		{"first entry", commit(1, 0, nil), operations{writes: 1}},
+		{"entry with guard", commit(2, 1, nil, message, iris.SetBusy{Lane: lane, Turn: "t"}), operations{writes: 4}},
+		{"entry of a full log", commit(3, 0, []int64{1}, another, iris.SetBusy{Lane: lane}), operations{writes: 3, deletes: 1}},
+		{"attach", commit(4, 0, []int64{2}, iris.SetDeviceLink{Device: "d", Link: iris.Link{ID: "l"}}), operations{writes: 2, deletes: 1}},
+		{"head", func() error { _, err := s.Head(ctx, "g"); return err }, operations{reads: 1}},
+		{"entry", func() error { _, _, err := s.Entry(ctx, "g", 3); return err }, operations{reads: 1}},
+		{"entries", func() error { _, err := s.Entries(ctx, "g", 2, 10); return err }, operations{reads: 2}},
+		{"history, a page", func() error { _, _, err := s.History(ctx, "g", lane, nil, 1); return err }, operations{reads: 2}},
+		{"history, the end", func() error { _, _, err := s.History(ctx, "g", lane, nil, 10); return err }, operations{reads: 2}},
+		{"device", func() error { _, err := s.Device(ctx, "g", "d"); return err }, operations{reads: 1}},
+		{"gateway", func() error { _, err := s.Gateway(ctx, "g"); return err }, operations{reads: 1}},
+		{"channels", func() error { _, err := s.Channels(ctx, "g"); return err }, operations{reads: 1}},
+	} {
+		p.spent()
+		if err := step.call(); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		if got := p.spent(); got != step.want {
+			t.Errorf("%s costs %+v, want %+v", step.name, got, step.want)
+		}
+	}
+}
+
+// "0 of them by the listener": what an instance writes itself does not come
+// back to it.
+func TestFollowReadsOnlyWhatOthersWrote(t *testing.T) {
+	p := startProxy(t, 100)
+	s := open(t)
+	defer s.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	got := make(chan int64, 10)
+	done := make(chan error)
+	go func() {
+		done <- s.Follow(ctx, "g", 0, "mine", func(entries []iris.Entry) {
+			for _, e := range entries {
+				got <- e.Cursor
+			}
+		})
+	}()
+	for cursor := int64(1); cursor <= 20; cursor++ {
+		writer := "mine"
+		if cursor == 10 || cursor == 20 {
+			writer = "other"
+		}
+		if err := s.Append(ctx, "g", iris.Commit{Entry: iris.Entry{Cursor: cursor, Writer: writer}, Guard: cursor - 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a, b := <-got, <-got; a != 10 || b != 20 {
+		t.Fatalf("delivered %d and %d, want 10 and 20", a, b)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	// The two, and 10 again when it became a guard.
+	if reads := p.spent().reads; reads > 3 {
+		t.Errorf("the listener read %d documents, want 3 or fewer", reads)
+	}
+}
+
+// "A gRPC connection carries 100 streams, and the 101st call of any kind waits
+// without an error, commits too." 100 listeners must not stop a commit.
+func TestCommitsPassListeners(t *testing.T) {
+	startProxy(t, 100)
+	s := open(t)
+	defer s.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	const listeners = 100
+	first := make(chan string, listeners)
+	done := make(chan error, listeners)
+	for i := range listeners {
+		g := fmt.Sprint("g", i)
+		go func() {
+			done <- s.Follow(ctx, g, 0, "mine", func([]iris.Entry) { first <- g })
+		}()
+	}
+	for i := range listeners {
+		commit, stop := context.WithTimeout(ctx, 10*time.Second)
+		err := s.Append(commit, fmt.Sprint("g", i), iris.Commit{Entry: iris.Entry{Cursor: 1, Writer: "other"}})
+		stop()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range listeners { // all of them do listen
+		<-first
+	}
+	if _, err := s.Head(ctx, "g0"); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	for range listeners {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+}

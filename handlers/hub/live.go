@@ -1,0 +1,215 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"iris-gateway/handlers/link"
+	"iris-gateway/iris"
+)
+
+// How often a turn's live document is written while its text streams: so that
+// a partial answer survives a crash, and faster while a device is attached to
+// another instance, which gets the text by it.
+const (
+	liveEvery      = 5 * time.Second
+	liveEveryApart = time.Second
+)
+
+// LiveStore keeps the live documents (log.md, "Tail").
+type LiveStore interface {
+	// CreateLive adds the document of a turn; one that exists is replaced.
+	CreateLive(ctx context.Context, gateway string, live iris.Live) error
+	// UpdateLive replaces the document, which must exist: an iris.Error with
+	// CodeNotFound says that the turn has ended.
+	UpdateLive(ctx context.Context, gateway string, live iris.Live) error
+	// DropLive removes the document of a turn.
+	DropLive(ctx context.Context, gateway, turn string) error
+	// Lives returns the documents of all turns.
+	Lives(ctx context.Context, gateway string) ([]iris.Live, error)
+	// FollowLive delivers all documents now and whenever one has changed,
+	// until ctx ends.
+	FollowLive(ctx context.Context, gateway string, deliver func([]iris.Live)) error
+}
+
+// liveDocs keeps the live documents of the turns that the host attached here
+// runs. It belongs to the actor.
+type liveDocs struct {
+	kept    map[string]string // data by turn, as written last
+	timer   *time.Timer
+	writing bool
+	again   bool // something changed while a write was under way
+}
+
+// TurnsChanged says that text or tools of the host's turns have changed since
+// the live documents were written.
+func (a *Actor) TurnsChanged() {
+	l := &a.live
+	if l.writing {
+		l.again = true
+		return
+	}
+	if l.timer != nil {
+		return
+	}
+	every := liveEvery
+	if a.devicesElsewhere() {
+		every = liveEveryApart
+	}
+	l.timer = time.AfterFunc(every, func() { a.g.later((*Actor).writeLive) })
+}
+
+// devicesElsewhere reports whether another instance has devices of the gateway.
+func (a *Actor) devicesElsewhere() bool {
+	now := time.Now()
+	for _, l := range a.state.devices {
+		if l.Instance != a.writer && l.Alive(now) {
+			return true
+		}
+	}
+	return false
+}
+
+// writeLive writes the documents of the turns that have changed.
+func (a *Actor) writeLive() {
+	l := &a.live
+	l.timer = nil
+	if a.host == nil {
+		return
+	}
+	var changed []iris.Live
+	for _, t := range a.host.Open() {
+		if len(t.Messages) == 0 && len(t.Tools) == 0 {
+			continue
+		}
+		data, err := json.Marshal(t)
+		if err != nil || l.kept[t.Turn] == string(data) {
+			continue
+		}
+		changed = append(changed, iris.Live{Turn: t.Turn, Lane: t.Lane(), Writer: a.writer, Data: string(data), At: time.Now()})
+	}
+	if len(changed) == 0 {
+		return
+	}
+	l.writing = true
+	known := make(map[string]bool, len(l.kept))
+	for turn := range l.kept {
+		known[turn] = true
+	}
+	a.Go(func(ctx context.Context) {
+		written := a.g.writeLives(ctx, changed, known)
+		a.g.later(func(a *Actor) { a.wroteLive(written) })
+	})
+}
+
+// writeLives writes documents and returns those that were written. After its
+// creation a document is only updated: a late write must not leave a ghost of
+// a turn that has ended.
+func (g *Gateway) writeLives(ctx context.Context, lives []iris.Live, known map[string]bool) []iris.Live {
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	defer cancel()
+	var written []iris.Live
+	for _, live := range lives {
+		write := g.hub.cfg.Store.CreateLive
+		if known[live.Turn] {
+			write = g.hub.cfg.Store.UpdateLive
+		}
+		err := write(ctx, g.ID, live)
+		switch {
+		case err == nil:
+			written = append(written, live)
+		case iris.ErrorCode(err) == iris.CodeNotFound: // the turn has ended
+		default:
+			g.log.Warn("write live document", "turn", live.Turn, "err", err)
+		}
+	}
+	return written
+}
+
+// wroteLive remembers what was written. The document of a turn that ended in
+// the meantime, when nobody knew of it yet, is removed.
+func (a *Actor) wroteLive(written []iris.Live) {
+	l := &a.live
+	l.writing = false
+	open := map[string]bool{}
+	if a.host != nil {
+		for _, t := range a.host.Open() {
+			open[t.Turn] = true
+		}
+	}
+	for _, live := range written {
+		if open[live.Turn] || a.host == nil {
+			l.kept[live.Turn] = live.Data
+		} else if _, dropped := l.kept[live.Turn]; !dropped {
+			a.DropLive(live.Turn)
+		}
+	}
+	if l.again {
+		l.again = false
+		a.TurnsChanged()
+	}
+}
+
+// DropLive removes a document whose turn has ended.
+func (a *Actor) DropLive(turn string) {
+	a.Go(func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+		defer cancel()
+		if err := a.g.hub.cfg.Store.DropLive(ctx, a.g.ID, turn); err != nil {
+			a.g.log.Warn("drop live document", "turn", turn, "err", err)
+		}
+	})
+}
+
+// EndLive returns the changes that remove the documents of turns that are no
+// longer open, for the commit that ends them.
+func (a *Actor) EndLive(open []link.Turn) []iris.Change {
+	var changes []iris.Change
+next:
+	for turn := range a.live.kept {
+		for _, t := range open {
+			if t.Turn == turn {
+				continue next
+			}
+		}
+		delete(a.live.kept, turn)
+		changes = append(changes, iris.DropLive{Turn: turn})
+	}
+	return changes
+}
+
+// Lives reads the live documents.
+func (g *Gateway) Lives(ctx context.Context) ([]iris.Live, error) {
+	return g.hub.cfg.Store.Lives(ctx, g.ID)
+}
+
+// KnowLive takes over the live documents and the busy lanes that a host finds
+// when it attaches. It returns the turns that the log believes open, with what
+// is known of them, and removes the ghosts of others.
+func (a *Actor) KnowLive(lives []iris.Live, channels []iris.Channel) []link.Turn {
+	a.live.kept = make(map[string]string, len(lives))
+	byTurn := make(map[string]iris.Live, len(lives))
+	for _, l := range lives {
+		byTurn[l.Turn] = l
+	}
+	var open []link.Turn
+	for _, c := range channels {
+		if c.Busy == "" {
+			continue
+		}
+		t := link.Turn{Turn: c.Busy, ChatID: c.Lane.ChatID, ThreadID: c.Lane.ThreadID}
+		if l, ok := byTurn[c.Busy]; ok {
+			delete(byTurn, c.Busy)
+			a.live.kept[l.Turn] = l.Data
+			if kept, ok := TurnOf(l); ok {
+				t = kept
+			}
+		}
+		open = append(open, t)
+	}
+	for turn := range byTurn {
+		a.DropLive(turn)
+	}
+	return open
+}

@@ -1,0 +1,111 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"iris-gateway/handlers/link"
+	"iris-gateway/handlers/turn"
+	"iris-gateway/handlers/wire"
+	"iris-gateway/iris"
+)
+
+// watch is how the devices of this instance see text that streams to another
+// one: through the live documents, and only while there is something to see.
+type watch struct {
+	stop  context.CancelFunc // nil while nothing is watched
+	lives []iris.Live
+	told  map[string]string // frame by key, as the devices were told last
+}
+
+// watchLives begins or ends watching.
+func (a *Actor) watchLives() {
+	want := a.host == nil && len(a.devices) > 0 && a.HostOnline() && a.state.anyBusy()
+	switch w := &a.watch; {
+	case want && w.stop == nil:
+		ctx, stop := context.WithCancel(a.ctx)
+		w.stop, w.told = stop, map[string]string{}
+		a.Go(func(context.Context) { a.g.followLives(ctx) })
+	case !want && w.stop != nil:
+		w.stop()
+		*w = watch{}
+	}
+}
+
+func (g *Gateway) followLives(ctx context.Context) {
+	for try := 0; ctx.Err() == nil; try++ {
+		err := g.hub.cfg.Store.FollowLive(ctx, g.ID, func(lives []iris.Live) {
+			g.later(func(a *Actor) {
+				if ctx.Err() == nil {
+					a.sawLives(lives)
+				}
+			})
+		})
+		if err != nil && ctx.Err() == nil {
+			g.log.Warn("follow live documents", "err", err)
+			pause(ctx, backoff(try))
+		}
+	}
+}
+
+// sawLives tells the devices what has changed.
+func (a *Actor) sawLives(lives []iris.Live) {
+	w := &a.watch
+	w.lives = lives
+	for _, f := range a.liveFrames() {
+		key, frame := liveKey(f.Lane, f.Payload), wire.Encode(f.Lane, f.Payload)
+		if w.told[key] == frame {
+			continue
+		}
+		w.told[key] = frame
+		a.Live(f.Lane, f.Payload)
+	}
+}
+
+// liveFrames returns what the watched documents show. One whose turn is not
+// its lane's busy turn is a ghost.
+func (a *Actor) liveFrames() []turn.Frame {
+	var frames []turn.Frame
+	for _, l := range a.watch.lives {
+		c, ok := a.state.Channel(l.Lane)
+		if !ok || c.Busy == "" || c.Busy != unknownTurn && c.Busy != l.Turn {
+			continue
+		}
+		if t, ok := TurnOf(l); ok {
+			m := turn.New(nil)
+			m.Believe(t)
+			frames = append(frames, m.Snapshot()...)
+		}
+	}
+	return frames
+}
+
+// TurnOf reads the turn that a live document keeps.
+func TurnOf(l iris.Live) (link.Turn, bool) {
+	var t link.Turn
+	if json.Unmarshal([]byte(l.Data), &t) != nil || t.Turn != l.Turn {
+		return link.Turn{}, false
+	}
+	return t, true
+}
+
+// HostOnline reports whether a host is attached, here or elsewhere.
+func (a *Actor) HostOnline() bool { return a.state.HostLink.Alive(time.Now()) }
+
+// Snapshot returns the frames that a device needs which connects in the middle
+// of a turn.
+func (a *Actor) Snapshot() []string {
+	var frames []turn.Frame
+	switch {
+	case a.host != nil:
+		frames = a.host.Snapshot()
+	default:
+		frames = a.liveFrames()
+	}
+	encoded := make([]string, 0, len(frames))
+	for _, f := range frames {
+		encoded = append(encoded, wire.Encode(f.Lane, f.Payload))
+	}
+	return encoded
+}
