@@ -50,17 +50,11 @@ func Decode(data []byte) (Request, error) {
 		fieldErr = unsupported(err)
 	}
 	req.ID, idErr = requestID(env.ID)
-	if isNot('{', env.Payload) {
+	if env.Payload != nil && env.Payload[0] != '{' {
 		req.Payload, payloadErr = nil, iris.Errorf(iris.CodeUnsupported, "payload is not an object")
 	}
 	req.Lane, laneErr = lane(env.ChatID, env.ThreadID, req.Payload)
 	return req, cmp.Or(typeErr, fieldErr, idErr, payloadErr, laneErr)
-}
-
-// isNot reports whether the first byte of a JSON value, if any, is not c.
-func isNot(c byte, value []byte) bool {
-	value = bytes.TrimLeft(value, " \t\r\n")
-	return len(value) > 0 && value[0] != c
 }
 
 // frameType checks the form of a type: none is malformed, a wrong one an error.
