@@ -57,7 +57,7 @@ func (s *Server) handleDevice(w http.ResponseWriter, r *http.Request) {
 	}
 	d := &deviceSession{server: s, log: s.log, ws: ws, syncs: make(chan syncRequest, maxSyncs), room: semaphore.NewWeighted(maxDevicePending)}
 	d.receipts = newReceipts(d)
-	d.socket = hub.NewSocket(s.ctx, conn{ws}, d.receipts.written)
+	d.socket = s.cfg.Hub.NewSocket(s.ctx, conn{ws}, d.receipts.written)
 	remove := s.add(d.socket, true)
 	defer remove()
 	d.end(d.run(d.socket.Context()))

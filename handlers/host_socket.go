@@ -72,7 +72,7 @@ func (s *Server) handleHost(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h := &hostSession{server: s, log: s.log, ws: ws, room: semaphore.NewWeighted(maxHostPending)}
-	h.socket = hub.NewSocket(s.ctx, conn{ws}, nil)
+	h.socket = s.cfg.Hub.NewSocket(s.ctx, conn{ws}, nil)
 	remove := s.add(h.socket, false)
 	defer remove()
 	h.end(h.run(h.socket.Context(), token))

@@ -83,8 +83,12 @@ func (a *Actor) pump() {
 		}
 		a.flight = g
 		wait := a.conflictPause()
+		metrics := a.g.hub.cfg.Metrics
+		metrics.GroupSize.Observe(float64(len(g.proposals)))
 		a.Go(func(ctx context.Context) {
+			began := time.Now()
 			outcome, entries := a.g.commit(ctx, wait, g.commit)
+			metrics.CommitSeconds.Observe(time.Since(began).Seconds())
 			a.g.later(func(a *Actor) { a.settle(g, outcome, entries) })
 		})
 	}
@@ -189,6 +193,7 @@ func (g *Gateway) commit(ctx context.Context, wait time.Duration, c iris.Commit)
 			g.log.Error("commit rejected", "cursor", c.Entry.Cursor, "err", err)
 			return rejected, nil
 		default: // no answer: the same commit again, unchanged
+			g.hub.cfg.Metrics.Unanswered.Inc()
 			g.log.Warn("commit not answered", "cursor", c.Entry.Cursor, "try", try, "err", err)
 		}
 		pause(ctx, backoff(try))
@@ -229,6 +234,7 @@ func (a *Actor) settle(g *group, o outcome, unknown []iris.Entry) {
 	switch o {
 	case landed:
 		a.streak = 0
+		a.g.hub.cfg.Metrics.Entries.Inc()
 		a.limit = min(2*a.limit, maxWrites)
 		e := g.commit.Entry
 		e.At = time.Now()
@@ -240,8 +246,10 @@ func (a *Actor) settle(g *group, o outcome, unknown []iris.Entry) {
 		return
 	case conflict:
 		a.streak++
+		a.g.hub.cfg.Metrics.Conflicts.Inc()
 		a.take(unknown)
 	case refused, rejected:
+		a.g.hub.cfg.Metrics.Refusals.Inc()
 		if len(g.proposals) == 1 {
 			a.refuse(g, o)
 			return

@@ -45,12 +45,13 @@ type Actor struct {
 	reading  bool        // a backfill is under way
 	received int64       // host.received as known now, ≥ state.Host.Received
 
-	devices map[string]*Device // by device id: those attached here
-	host    *Host              // nil when the host is not attached here
-	turns   []link.Turn        // that ran when its last connection here ended
-	online  bool               // what the devices were last told of the host
-	live    liveDocs           // of the turns that run on the host attached here
-	watch   watch              // of the turns that run on another instance's host
+	devices map[string]*Device           // by device id: those attached here
+	host    *Host                        // nil when the host is not attached here
+	turns   []link.Turn                  // that ran when its last connection here ended
+	online  bool                         // what the devices were last told of the host
+	counted struct{ devices, hosts int } // in the metrics
+	live    liveDocs                     // of the turns that run on the host attached here
+	watch   watch                        // of the turns that run on another instance's host
 }
 
 // openGateway reads what the log says. The head is read before the rows: rows
@@ -142,7 +143,20 @@ func (g *Gateway) run() {
 			return
 		}
 		a.pump()
+		a.gauge()
 	}
+}
+
+// gauge keeps the numbers of attached sockets.
+func (a *Actor) gauge() {
+	hosts := 0
+	if a.host != nil {
+		hosts = 1
+	}
+	m := a.g.hub.cfg.Metrics
+	m.Devices.Add(float64(len(a.devices) - a.counted.devices))
+	m.Hosts.Add(float64(hosts - a.counted.hosts))
+	a.counted.devices, a.counted.hosts = len(a.devices), hosts
 }
 
 // abandon ends the proposals that can no longer be committed.

@@ -43,6 +43,7 @@ type Config struct {
 	Store      Store
 	LogEntries int // entries that each log keeps; at least 16
 	Log        *slog.Logger
+	Metrics    *Metrics // nil: nobody reads them
 }
 
 // Hub holds the gateways that are open on this instance.
@@ -67,8 +68,17 @@ type slot struct {
 
 // New returns a hub without gateways.
 func New(cfg Config) *Hub {
+	if cfg.Metrics == nil {
+		cfg.Metrics = NewMetrics(nil)
+	}
 	ctx, end := context.WithCancel(context.Background())
 	return &Hub{cfg: cfg, ctx: ctx, end: end, gateways: map[string]*slot{}}
+}
+
+// NewSocket starts the sending half of conn. written, which may be nil, is
+// called with each mark once everything before it was written.
+func (h *Hub) NewSocket(ctx context.Context, conn Conn, written func(mark int64)) *Socket {
+	return newSocket(ctx, conn, h.cfg.Metrics, written)
 }
 
 // Open returns the gateway, which stays open until release is called. It
@@ -126,6 +136,8 @@ func (h *Hub) start(ctx context.Context, id string, s *slot) {
 	h.running.Add(1)
 	go func() {
 		defer h.running.Done()
+		h.cfg.Metrics.Gateways.Inc()
+		defer h.cfg.Metrics.Gateways.Dec()
 		s.g.run()
 	}()
 }

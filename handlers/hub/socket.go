@@ -29,10 +29,11 @@ const (
 // Socket is the sending half of a connection: a bounded queue and the
 // goroutine that empties it. A slow peer never blocks a sender.
 type Socket struct {
-	conn   Conn
-	ctx    context.Context // ends when the socket is dead
-	cancel context.CancelFunc
-	ended  chan struct{} // closed when the goroutine has ended
+	conn    Conn
+	metrics *Metrics
+	ctx     context.Context // ends when the socket is dead
+	cancel  context.CancelFunc
+	ended   chan struct{} // closed when the goroutine has ended
 
 	mu      sync.Mutex
 	queue   []*outgoing
@@ -57,12 +58,10 @@ type closing struct {
 	reason string
 }
 
-// NewSocket starts the sending half of conn. written, which may be nil, is
-// called with each mark once everything before it was written.
-func NewSocket(ctx context.Context, conn Conn, written func(mark int64)) *Socket {
+func newSocket(ctx context.Context, conn Conn, m *Metrics, written func(mark int64)) *Socket {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Socket{
-		conn: conn, ctx: ctx, cancel: cancel, ended: make(chan struct{}), written: written,
+		conn: conn, ctx: ctx, cancel: cancel, ended: make(chan struct{}), written: written, metrics: m,
 		live: map[string]*outgoing{}, wake: make(chan struct{}, 1), room: make(chan struct{}),
 	}
 	go s.run()
@@ -94,11 +93,15 @@ func (s *Socket) put(o *outgoing) {
 	}
 	if old := s.live[o.key]; o.key != "" && old != nil {
 		s.drop(old)
+		s.metrics.LiveMerged.Inc()
 	}
 	if s.frames >= maxQueueFrames || s.bytes+len(o.frame) > maxQueueBytes {
 		if o.key == "" {
 			s.queue = nil
+			s.metrics.SlowConsumers.Inc()
 			s.shut(wire.CloseSlow, "too slow: connect again and sync")
+		} else {
+			s.metrics.LiveDropped.Inc()
 		}
 		return
 	}
