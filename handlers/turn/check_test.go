@@ -52,6 +52,8 @@ func (c *checker) fault(format string, args ...any) {
 func (c *checker) frame(f turn.Frame) {
 	durable := false
 	switch p := f.Payload.(type) {
+	case nil: // the device connected anew
+		c.text = map[string]string{}
 	case wire.AgentBusy:
 		durable = f.Durable // a snapshot repeats it
 		c.busy[f.Lane] = true
@@ -81,7 +83,7 @@ func (c *checker) frame(f turn.Frame) {
 		c.stop(f, p.MessageID, p.Text)
 	case wire.ToolStart:
 		durable = f.Durable
-		c.toolStart(f.Lane, p.Index)
+		c.toolStart(f, p.Index)
 	case wire.ToolEnd:
 		durable = true
 		c.inTurn(f.Lane, "tool.end")
@@ -160,14 +162,19 @@ func (c *checker) clean(id, text string) {
 	}
 }
 
-func (c *checker) toolStart(lane iris.Lane, index int) {
-	c.inTurn(lane, "tool.start")
-	if c.tools[lane] == nil {
-		c.tools[lane] = map[int]bool{}
+// toolStart counts the indices of the durable frames: after a restart a live
+// one may run ahead of those that the host repeats.
+func (c *checker) toolStart(f turn.Frame, index int) {
+	c.inTurn(f.Lane, "tool.start")
+	if c.tools[f.Lane] == nil {
+		c.tools[f.Lane] = map[int]bool{}
 	}
-	if !c.tools[lane][index] && index != c.index[lane]+1 {
-		c.fault("tool %d of %v starts after tool %d", index, lane, c.index[lane])
+	c.tools[f.Lane][index] = true
+	if !f.Durable {
+		return
 	}
-	c.tools[lane][index] = true
-	c.index[lane] = max(c.index[lane], index)
+	if index != c.index[f.Lane]+1 {
+		c.fault("tool %d of %v ends after tool %d", index, f.Lane, c.index[f.Lane])
+	}
+	c.index[f.Lane] = index
 }

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,12 +22,13 @@ type footer struct {
 // ending says how the open messages of a turn end.
 type ending struct {
 	footer
-	failed bool   // an error ended the turn
-	error  string // its text, cleaned
-	lost   bool   // the host does not know the turn any more
-	notify bool   // the answer deserves a push
-	sole   bool   // only one message is open
-	at     int64  // ms, 0 when nobody knows
+	failed bool     // an error ended the turn
+	error  string   // its text, cleaned
+	lost   bool     // the host does not know the turn any more
+	notify bool     // the answer deserves a push
+	last   *message // the answer: the last message of the agent turn
+	sole   bool     // there is no other
+	at     int64    // ms, 0 when nobody knows
 }
 
 // footer returns the footer of a turn's answer: what the host says at the end
@@ -63,41 +65,60 @@ func (a *agentTurn) footer() footer {
 // closeMessage ends an open message. It reports whether the message told the
 // error of a failed turn.
 func (m *Machine) closeMessage(t *running, msg *message, e ending) (toldError bool) {
+	if msg.beat {
+		m.stopBeat(t, msg, msg.text)
+		return false
+	}
 	if e.failed && !e.lost && !msg.started && (msg.held || msg.text == e.error) && msg.text != "" {
 		t.drop(opened{message: msg})
 		m.say(wire.Message{MessageID: msg.id, Role: iris.RoleSystem, Text: msg.text, ReplyTo: msg.replyTo, TS: msg.began}, t.lane)
 		return true
 	}
-	text, last := t.finalText(msg, e)
-	if !last { // the footer belongs to the answer
+	text := t.finalText(msg, e)
+	if msg != e.last { // the footer belongs to the answer
 		e.footer, e.notify = footer{}, false
 	}
 	m.stop(t, msg, text, e)
 	return e.failed && text == e.error
 }
 
-// finalText returns the text that an open message ends with, and whether it is
-// the last message of the agent turn: the answer.
-func (t *running) finalText(msg *message, e ending) (text string, last bool) {
-	all := t.messages()
+// answerOf returns which of the messages that an agent turn leaves open is its
+// answer, and whether it is the only one.
+func answerOf(open []*message) (last *message, sole bool) {
+	open = slices.DeleteFunc(slices.Clone(open), func(msg *message) bool { return msg.beat })
+	if len(open) == 0 {
+		return nil, false
+	}
+	return open[len(open)-1], len(open) == 1
+}
+
+// finalText returns the text that an open message ends with.
+func (t *running) finalText(msg *message, e ending) string {
 	answer := t.agent.answer
-	if all[len(all)-1] != msg {
-		return msg.text, false
-	}
 	// With others still open the answer may be the text of all of them.
-	if answer != "" && !e.failed && (e.sole || strings.HasPrefix(answer, msg.text)) {
-		return answer, true
+	if answer != "" && !e.failed && msg == e.last && (e.sole || strings.HasPrefix(answer, msg.text)) {
+		return answer
 	}
-	return msg.text, true
+	return msg.text
+}
+
+// hidden reports whether nothing of the message is to be seen yet: it holds
+// nothing but newlines and media tags. It is not the answer.
+func (msg *message) hidden() bool { return msg.text == "" && !msg.started }
+
+// dropHidden forgets the hidden messages of a turn that ends.
+func (m *Machine) dropHidden(t *running) {
+	for _, msg := range t.messages() {
+		if msg.hidden() {
+			t.drop(opened{message: msg})
+			m.stopped.add(msg.id)
+		}
+	}
 }
 
 // stop ends an open message with its whole text.
 func (m *Machine) stop(t *running, msg *message, text string, e ending) {
 	t.drop(opened{message: msg})
-	if text == "" && !msg.started { // nothing was ever to be seen
-		m.stopped.add(msg.id)
-		return
-	}
 	if e.reasoning == "" {
 		e.reasoning = msg.reasoning
 	}

@@ -19,6 +19,8 @@ type Machine struct {
 	closed    recent             // turns that ended here
 	stopped   recent             // messages that get no more frames
 	catching  bool               // between Resume and Lost: the host repeats its past
+	epoch     string             // of the host's spool
+	taken     int64              // last event of the epoch that was handled
 	out       []Frame            // frames of the event at hand
 }
 
@@ -31,8 +33,8 @@ const (
 
 // New returns a machine that knows of no turn. It asks ended, which may be
 // nil, whether a message that it does not know has a row already: an earlier
-// process may have stopped it. That happens only for late edits and for cron
-// messages.
+// process may have stopped it. That happens only for late edits, for what a
+// hello names and for cron messages.
 func New(ended func(messageID string) bool) *Machine {
 	if ended == nil {
 		ended = func(string) bool { return false }
@@ -46,12 +48,19 @@ func New(ended func(messageID string) bool) *Machine {
 }
 
 // Handle returns the frames that an event leads to, in order; the durable ones
-// belong into one entry. A kind it does not know leads to none. An event that
-// can never be taken returns an [iris.Error], and nothing changes.
+// belong into one entry, which contains the host's events up to this one: a
+// live event may end a message too (model.start), and then those before it must
+// not come again. A kind it does not know leads to none, and neither
+// does an event that it had before. An event that can never be taken returns an
+// [iris.Error], and nothing changes.
 func (m *Machine) Handle(ev link.Event) ([]Frame, error) {
+	if ev.Seq > 0 && ev.Seq <= m.taken {
+		return nil, nil
+	}
 	if err := m.dispatch(ev); err != nil {
 		return nil, err
 	}
+	m.taken = max(m.taken, ev.Seq)
 	m.settleTyping(ev.Lane())
 	return m.take(), nil
 }

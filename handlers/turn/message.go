@@ -1,7 +1,6 @@
 package turn
 
 import (
-	"strings"
 	"time"
 
 	"iris-gateway/handlers/link"
@@ -20,6 +19,7 @@ type message struct {
 	final     bool  // the text is that of a final edit
 	held      bool  // not streamed: goes out whole, once its footer is known
 	seen      bool  // an event opened it, not a hello: so it was the newest then
+	beat      bool  // tool calls followed it; its text is still to come
 }
 
 // send takes a message that appeared. Which kind it is, is the first row of
@@ -75,7 +75,7 @@ func (m *Machine) say(p wire.Message, lane iris.Lane) {
 
 // commentary adds a beat that was not streamed.
 func (m *Machine) commentary(t *running, id, text string, at int64) {
-	t.takeBeat(text, true)
+	t.takeBeat(&message{text: text, final: true})
 	if text == "" {
 		m.stopped.add(id)
 		return
@@ -89,6 +89,7 @@ func (m *Machine) commentary(t *running, id, text string, at int64) {
 // be sent again under the same id.
 func (m *Machine) hold(t *running, msg *message) {
 	if t.message(msg.id) == nil {
+		m.appeared(t)
 		t.open = append(t.open, opened{message: msg})
 	}
 }
@@ -131,6 +132,7 @@ func (m *Machine) edit(ev link.Event, b link.Edit) error {
 func (m *Machine) stream(t *running, b link.Edit) {
 	msg := t.message(b.MessageID)
 	if msg == nil {
+		m.appeared(t)
 		msg = &message{id: b.MessageID, began: b.Began, seen: true}
 		t.open = append(t.open, opened{message: msg})
 	}
@@ -150,26 +152,29 @@ func (m *Machine) stream(t *running, b link.Edit) {
 		msg.reasoning = reasoning
 	}
 	m.releaseNotices(t, nil)
-	if whole, ok := t.takeBeat(text, b.Final); ok {
+	old := msg.text
+	msg.text = text
+	if whole, ok := t.takeBeat(msg); ok { // hooks may overtake callbacks
 		m.stopBeat(t, msg, whole)
 		return
 	}
-	m.show(t, msg, text)
+	if msg.beat && msg.final {
+		m.stopBeat(t, msg, text)
+		return
+	}
+	if text != old {
+		m.show(t, msg)
+	}
 }
 
 // show tells devices the newest text of a streamed message. A message without
 // text is not shown yet: it may be nothing but a media tag.
-func (m *Machine) show(t *running, msg *message, text string) {
-	if msg.held {
-		msg.text = text
+func (m *Machine) show(t *running, msg *message) {
+	if msg.held || msg.hidden() {
 		return
 	}
-	if text == msg.text {
-		return
-	}
-	msg.text = text
 	m.start(t, msg)
-	m.live(t.lane, wire.MessageUpdate{MessageID: msg.id, Text: text}, msg.id)
+	m.live(t.lane, wire.MessageUpdate{MessageID: msg.id, Text: msg.text}, msg.id)
 }
 
 // start opens a streamed message on the devices.
@@ -178,22 +183,6 @@ func (m *Machine) start(t *running, msg *message) {
 		msg.started, t.spoke = true, true
 		m.live(t.lane, wire.MessageStart{MessageID: msg.id, Role: iris.RoleAssistant}, msg.id)
 	}
-}
-
-// takeBeat returns the whole text of the beat that this text belongs to, if
-// its model call has ended with tool calls already: hooks may overtake
-// callbacks. A live text is a beginning of the whole one; the final text of a
-// retried stream has the fragments of earlier attempts in front of it.
-func (t *running) takeBeat(text string, final bool) (string, bool) {
-	for i, whole := range t.agent.beats {
-		if text == "" || !final && !strings.HasPrefix(whole, text) || final && !strings.HasSuffix(text, whole) {
-			continue
-		}
-		// Callbacks come in order: messages of earlier calls never appear now.
-		t.agent.beats = t.agent.beats[i+1:]
-		return whole, true
-	}
-	return "", false
 }
 
 // message returns the open message of that id, or nil.

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"slices"
 	"strings"
 
 	"iris-gateway/handlers/link"
@@ -13,30 +14,46 @@ const finishTools = "tool_calls"
 // before.
 func (m *Machine) modelStart(ev link.Event, _ link.ModelStart) error {
 	if t := m.find(ev.Turn); t != nil {
-		m.nextAgentTurn(t)
+		m.nextAgentTurn(t, nil)
 		t.agent.asked = true
 	}
 	return nil
 }
 
 // nextAgentTurn ends the messages of an agent turn, of which there may be
-// several within one processing.
-func (m *Machine) nextAgentTurn(t *running) {
+// several within one processing; those of the new one stay.
+func (m *Machine) nextAgentTurn(t *running, stays func(*message) bool) {
 	m.releaseNotices(t, nil)
-	open := t.messages()
-	for _, msg := range open {
-		m.closeMessage(t, msg, ending{footer: t.agent.footer(), notify: t.agent.answered, sole: len(open) == 1})
+	old := slices.DeleteFunc(t.messages(), func(msg *message) bool {
+		return msg.hidden() || stays != nil && stays(msg)
+	})
+	e := ending{footer: t.agent.footer(), notify: t.agent.answered}
+	e.last, e.sole = answerOf(old)
+	for _, msg := range old {
+		m.closeMessage(t, msg, e)
 	}
 	t.agent = agentTurn{}
 }
 
 // heard makes up for a model.start that was lost: what the model does after
-// its answer belongs to the next agent turn.
-func (m *Machine) heard(t *running) {
-	if t.agent.answered {
-		m.nextAgentTurn(t)
+// its answer belongs to the next agent turn, and so do a message that is not
+// complete and one that begins like the text at hand.
+func (m *Machine) heard(t *running, text string) {
+	if a := t.agent; a.answered {
+		m.nextAgentTurn(t, func(msg *message) bool {
+			return !msg.held && !msg.final || text != a.answer && msg.of(text)
+		})
 	}
 	t.agent.asked = true
+}
+
+// appeared makes up for it when the next agent turn shows a message first: the
+// answer is complete, so the new message is none of its agent turn.
+func (m *Machine) appeared(t *running) {
+	complete := func(msg *message) bool { return msg.final && !msg.hidden() && msg.text == t.agent.answer }
+	if t.agent.answered && slices.ContainsFunc(t.messages(), complete) {
+		m.nextAgentTurn(t, nil)
+	}
 }
 
 // modelEnd takes the end of a model call. Tool calls make a beat of the
@@ -46,18 +63,17 @@ func (m *Machine) modelEnd(ev link.Event, b link.ModelEnd) error {
 	if t == nil {
 		return nil
 	}
-	m.heard(t)
+	text, _ := cleanFinal(b.Text)
+	m.heard(t, text)
 	m.releaseNotices(t, nil)
 	t.agent.gather(b)
 	if b.FinishReason != finishTools {
 		return nil
 	}
-	text, _ := cleanFinal(b.Text)
-	if msg := t.beat(text); msg != nil {
-		m.stopBeat(t, msg, text)
-	} else if text != "" {
+	if text != "" {
 		t.agent.beats = append(t.agent.beats, text)
 	}
+	m.stopBeats(t, text)
 	return nil
 }
 
@@ -74,33 +90,60 @@ func (a *agentTurn) gather(b link.ModelEnd) {
 	a.tokens += b.Usage.Output
 }
 
-// beat returns the open message that a model call has streamed whose whole
-// text is known now.
-func (t *running) beat(whole string) *message {
-	var all []*message
+// stopBeats ends the open messages that calls have streamed whose whole text is
+// known. A message that still grows and has no such text is a beat all the same,
+// if an event opened it before the end of the call; but whose text is not known
+// (a stream that was retried, a call before this one): it ends with its own, by
+// its final edit. Of messages that a hello named nothing is known.
+func (m *Machine) stopBeats(t *running, newest string) {
 	for _, msg := range t.messages() {
-		if msg.held {
-			continue
+		if whole, ok := t.takeBeat(msg); ok {
+			m.stopBeat(t, msg, whole)
 		}
-		if msg.text != "" && (strings.HasPrefix(whole, msg.text) || strings.HasSuffix(msg.text, whole) && whole != "") {
-			return msg
+	}
+	for _, msg := range t.messages() {
+		if msg.seen && !msg.beat && !msg.held && !msg.final && !msg.hidden() {
+			msg.beat = true
+			t.agent.beats = slices.DeleteFunc(t.agent.beats, func(s string) bool { return s == newest })
 		}
-		all = append(all, msg)
 	}
-	// The text may differ (a retried stream, a filter in hermes), but a message
-	// that an event opened before the end of the call is no other call's: those
-	// of earlier calls are stopped. Of those that a hello named it is not known.
-	if len(all) == 1 && all[0].seen {
-		return all[0]
+}
+
+// takeBeat returns the whole text of the call that streamed the message, if the
+// call has ended with tool calls already and it is certain which one it was.
+func (t *running) takeBeat(msg *message) (string, bool) {
+	i := slices.IndexFunc(t.agent.beats, msg.of)
+	if i < 0 {
+		return "", false
 	}
-	return nil
+	whole := t.agent.beats[i]
+	// Callbacks come in order: messages of earlier calls never appear now.
+	t.agent.beats = t.agent.beats[i+1:]
+	if t.rebuilt && !msg.final {
+		// Ends of earlier calls may be forgotten: the beginning may be that of
+		// another text.
+		msg.beat = true
+		return "", false
+	}
+	return whole, true
+}
+
+// of reports whether the message is that of a model call with this whole text.
+func (msg *message) of(whole string) bool {
+	switch {
+	case msg.held || msg.beat || msg.text == "":
+		return false
+	case msg.final:
+		return msg.text == whole
+	}
+	return strings.HasPrefix(whole, msg.text)
 }
 
 // modelError takes a failed model call. Whether the turn has failed is said at
 // its end.
 func (m *Machine) modelError(ev link.Event, b link.ModelError) error {
 	if t := m.find(ev.Turn); t != nil {
-		m.heard(t)
+		m.heard(t, "")
 		t.agent.failing = !b.WillRetry
 	}
 	return nil
@@ -110,9 +153,9 @@ func (m *Machine) modelError(ev link.Event, b link.ModelError) error {
 // means nothing: the agent chose not to reply.
 func (m *Machine) answer(ev link.Event, b link.Answer) error {
 	if t := m.find(ev.Turn); t != nil {
-		m.heard(t)
-		t.agent.answer, _ = cleanFinal(b.Text)
-		t.agent.answered = true
+		text, _ := cleanFinal(b.Text)
+		m.heard(t, text)
+		t.agent.answer, t.agent.answered = text, true
 	}
 	return nil
 }

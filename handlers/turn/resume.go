@@ -1,6 +1,8 @@
 package turn
 
 import (
+	"slices"
+
 	"iris-gateway/handlers/link"
 	"iris-gateway/handlers/wire"
 	"iris-gateway/iris"
@@ -15,7 +17,7 @@ func (m *Machine) Believe(b link.Turn) {
 		return
 	}
 	t := m.begin(b.Turn, b.Lane(), b.StartedAt)
-	t.announced, t.named = true, false
+	t.started, t.announced, t.named, t.rebuilt = true, true, false, true
 	m.restore(t, b)
 	m.out = nil // devices get it by Snapshot
 }
@@ -26,6 +28,9 @@ func (m *Machine) Believe(b link.Turn) {
 func (m *Machine) Resume(h link.Hello) []Frame {
 	m.streaming = h.Agent.Streaming
 	m.catching = true
+	if m.epoch != h.Epoch {
+		m.epoch, m.taken = h.Epoch, 0
+	}
 	for _, t := range m.turns {
 		t.named = false
 	}
@@ -33,6 +38,7 @@ func (m *Machine) Resume(h link.Hello) []Frame {
 		t := m.find(b.Turn)
 		if t == nil {
 			t = m.begin(b.Turn, b.Lane(), b.StartedAt)
+			t.rebuilt = true
 		}
 		t.named = true
 		m.restore(t, b)
@@ -56,6 +62,10 @@ func (m *Machine) restore(t *running, b link.Turn) {
 			continue
 		}
 		msg := t.message(bm.MessageID)
+		if msg == nil && m.ended(bm.MessageID) { // the host does not know yet
+			m.stopped.add(bm.MessageID)
+			continue
+		}
 		if msg == nil {
 			msg = &message{id: bm.MessageID, began: bm.Began}
 			t.open = append(t.open, opened{message: msg})
@@ -65,7 +75,12 @@ func (m *Machine) restore(t *running, b link.Turn) {
 		}
 		text, reasoning := cleanLive(bm.Text)
 		msg.reasoning = reasoning
-		m.show(t, msg, text)
+		if msg.text == text {
+			continue
+		}
+		if msg.text = text; t.started {
+			m.show(t, msg)
+		}
 	}
 	for _, bt := range b.Tools {
 		if _, seen := t.tools[bt.Call]; !seen {
@@ -74,14 +89,32 @@ func (m *Machine) restore(t *running, b link.Turn) {
 	}
 }
 
+// reveal shows what a hello told of a turn whose start was still to come.
+func (m *Machine) reveal(t *running) {
+	for _, msg := range t.messages() {
+		if !msg.started {
+			m.show(t, msg)
+		}
+	}
+	for _, tl := range t.openTools() {
+		m.live(t.lane, tl.start())
+	}
+}
+
 // Lost closes the turns that the host's last hello did not name: nobody works
 // on them any more. It is called once the hello's last_seq has been taken (at
 // once if it is in the log already): until then the host may repeat their end.
 func (m *Machine) Lost() []Frame {
 	m.catching = false
-	for _, t := range append([]*running(nil), m.turns...) {
+	for _, t := range slices.Clone(m.turns) {
 		if !t.named {
 			m.closeAll(t, ending{failed: true, lost: true})
+		}
+	}
+	for _, t := range m.turns {
+		if !t.started { // its start was taken by an earlier process
+			m.started(t)
+			m.settleTyping(t.lane)
 		}
 	}
 	return m.take()
@@ -111,7 +144,7 @@ func (m *Machine) Open() []link.Turn {
 func (m *Machine) Snapshot() []Frame {
 	told := make(map[iris.Lane]bool)
 	for _, t := range m.turns {
-		if !told[t.lane] {
+		if t.started && !told[t.lane] {
 			told[t.lane] = true
 			m.snapshotLane(t.lane, t.busy())
 		}
@@ -122,7 +155,7 @@ func (m *Machine) Snapshot() []Frame {
 func (m *Machine) snapshotLane(lane iris.Lane, busy wire.AgentBusy) {
 	m.live(lane, busy)
 	for _, t := range m.turns {
-		if t.lane != lane {
+		if t.lane != lane || !t.started {
 			continue
 		}
 		for _, msg := range t.messages() {

@@ -15,8 +15,10 @@ type running struct {
 	lane      iris.Lane
 	source    string
 	began     int64 // ms
+	started   bool  // its turn.start was taken; a hello alone may run ahead of it
 	announced bool  // its agent.busy is in the log
 	named     bool  // the host's last hello names it, or it began after that
+	rebuilt   bool  // this machine has not seen all of it
 	spoke     bool  // something of an answer is visible: no typing indicator until a tool runs
 
 	open    []opened            // in the order they were opened
@@ -75,13 +77,21 @@ func (m *Machine) turnStart(ev link.Event, b link.TurnStart) error {
 		t = m.begin(ev.Turn, ev.Lane(), ev.At)
 	}
 	t.source = b.Source
-	for _, other := range m.turns {
-		if other.lane == t.lane && other.announced && other != t {
-			return nil
-		}
-	}
-	m.announce(t)
+	m.started(t)
 	return nil
+}
+
+// started makes the turn known to the devices: before that they get nothing of
+// it, afterwards what a hello has told of it.
+func (m *Machine) started(t *running) {
+	busy := slices.ContainsFunc(m.turns, func(other *running) bool {
+		return other != t && other.lane == t.lane && other.announced
+	})
+	t.started = true
+	if !busy {
+		m.announce(t)
+	}
+	m.reveal(t)
 }
 
 // announce says that the lane is busy with the turn.
@@ -127,7 +137,8 @@ func (m *Machine) turnEnd(ev link.Event, b link.TurnEnd) error {
 // turn with them.
 func (m *Machine) closeAll(t *running, e ending) {
 	told := !e.failed || e.error == ""
-	e.sole = len(t.messages()) == 1
+	m.dropHidden(t)
+	e.last, e.sole = answerOf(t.messages())
 	for _, o := range slices.Clone(t.open) {
 		if o.tool != nil {
 			m.cutTool(t, o.tool, e.at)
@@ -148,7 +159,7 @@ func (m *Machine) closeAll(t *running, e ending) {
 // the row must name a turn that runs.
 func (m *Machine) release(t *running) {
 	for _, other := range m.turns {
-		if other.lane != t.lane {
+		if other.lane != t.lane || !other.started {
 			continue
 		}
 		if t.announced {
@@ -189,12 +200,9 @@ func (t *running) openTools() []*tool {
 // settleTyping derives the typing indicator of a lane: on from the start of a
 // turn until something of an answer is visible, and again while tools run.
 func (m *Machine) settleTyping(lane iris.Lane) {
-	want := false
-	for _, t := range m.turns {
-		if t.lane == lane && (!t.spoke || len(t.openTools()) > 0) {
-			want = true
-		}
-	}
+	want := slices.ContainsFunc(m.turns, func(t *running) bool {
+		return t.lane == lane && t.started && (!t.spoke || len(t.openTools()) > 0)
+	})
 	switch {
 	case want == m.typing[lane]:
 	case want:

@@ -35,7 +35,9 @@ func (m *Machine) toolStart(ev link.Event, b link.ToolStart) error {
 func (m *Machine) openTool(t *running, tl *tool) {
 	t.tools[tl.call] = true
 	t.open = append(t.open, opened{tool: tl})
-	m.live(t.lane, tl.start())
+	if t.started {
+		m.live(t.lane, tl.start())
+	}
 }
 
 // toolProgress passes a note of a running tool on.
