@@ -29,20 +29,42 @@ const (
 // instance is a gateway process: its own hub and sockets over a store that it
 // may share with others.
 type instance struct {
-	t      *testing.T
+	t      testing.TB
 	server *handlers.Server
 	url    string
 	stop   func()
 }
 
-func start(t *testing.T, store *memstore.Store) *instance {
+func start(t testing.TB, store *memstore.Store) *instance {
+	t.Helper()
+	return startWith(t, store)
+}
+
+// store is what an instance needs.
+type store interface {
+	handlers.Store
+	hub.Store
+}
+
+// slowStore takes its time for each commit, as a real one does.
+type slowStore struct {
+	*memstore.Store
+	delay time.Duration
+}
+
+func (s slowStore) Append(ctx context.Context, g string, c iris.Commit) error {
+	time.Sleep(s.delay)
+	return s.Store.Append(ctx, g, c)
+}
+
+func startWith(t testing.TB, store store) *instance {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	if testing.Verbose() {
 		log = slog.New(slog.NewTextHandler(t.Output(), nil))
 	}
 	h := hub.New(hub.Config{Store: store, LogEntries: 64, Log: log})
-	s := handlers.New(handlers.Config{Store: store, Hub: h, AdminToken: adminToken, MaxSockets: 100, Log: log})
+	s := handlers.New(handlers.Config{Store: store, Hub: h, AdminToken: adminToken, MaxSockets: 2000, Log: log})
 	web := httptest.NewServer(s)
 	in := &instance{t: t, server: s, url: web.URL}
 	stopped := false
@@ -112,14 +134,14 @@ func (f frame) text(key string) string  { s, _ := f.payload()[key].(string); ret
 
 // peer is a WebSocket client: a device or a host.
 type peer struct {
-	t      *testing.T
+	t      testing.TB
 	name   string
 	ws     *websocket.Conn
 	frames chan frame
 	closed chan error // the read error that ended the connection
 }
 
-func dial(t *testing.T, name, url, bearer string) *peer {
+func dial(t testing.TB, name, url, bearer string) *peer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
