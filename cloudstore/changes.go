@@ -30,10 +30,54 @@ func (s *Store) apply(b *writeBatch, g string, ch iris.Change) error {
 	case iris.DropLive:
 		b.Delete(s.live(g, c.Turn))
 	default:
+		return s.applyLate(b, g, ch)
+	}
+	return nil
+}
+
+// applyLate puts the changes of what people set up into the batch.
+func (s *Store) applyLate(b *writeBatch, g string, ch iris.Change) error {
+	switch c := ch.(type) {
+	case iris.SetChannelName:
+		b.Update(s.channel(g, c.Lane), []firestore.Update{{Path: "name", Value: c.Name}, {Path: "auto", Value: false}})
+	case iris.SetRead:
+		b.Update(s.channel(g, c.Lane), []firestore.Update{{Path: "read_message_id", Value: c.MessageID}, {Path: "read_at", Value: c.At}})
+	case iris.SetDefaultChat:
+		b.Update(s.gateway(g), []firestore.Update{{Path: "default_chat", Value: c.ChatID}})
+	case iris.PutPicker:
+		b.Set(s.picker(g, c.Picker.ID), newPickerDoc(c.Picker))
+	case iris.AnswerPicker:
+		b.Delete(s.picker(g, c.ID), firestore.Exists)
+	case iris.SetPush:
+		b.Update(s.device(g, c.Device), setPush(c))
+	case iris.DropDevice:
+		b.Delete(s.device(g, c.Device), firestore.Exists)
+	case iris.AddToken:
+		b.Create(s.token(c.Token.Hash), newTokenDoc(c.Token))
+	case iris.DropToken:
+		b.Delete(s.token(c.Hash), firestore.Exists)
+	case iris.SetHostToken:
+		b.Update(s.gateway(g), []firestore.Update{{Path: "host_token", Value: c.Hash}})
+	default:
 		// rows.Commit lets no other kind through.
 		return fmt.Errorf("%w: unknown change %T", iris.ErrRejected, ch)
 	}
 	return nil
+}
+
+// setPush always writes something: the row must exist.
+func setPush(c iris.SetPush) []firestore.Update {
+	up := []firestore.Update{{Path: "id", Value: c.Device}}
+	for path, v := range map[string]*string{"fcm_token": c.FCMToken, "ntfy_topic": c.NtfyTopic} {
+		switch {
+		case v == nil:
+		case *v == "":
+			up = append(up, firestore.Update{Path: path, Value: firestore.Delete})
+		default:
+			up = append(up, firestore.Update{Path: path, Value: *v})
+		}
+	}
+	return up
 }
 
 func setBusy(c iris.SetBusy) []firestore.Update {

@@ -101,7 +101,7 @@ func TestFollowReadsOnlyWhatOthersWrote(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The two, and 10 again when it became a guard.
-	if reads := p.spent().reads; reads > 3 {
+	if reads := p.spent().listened; reads > 3 {
 		t.Errorf("the listener read %d documents, want 3 or fewer", reads)
 	}
 }

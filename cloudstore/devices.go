@@ -155,3 +155,43 @@ func (s *Store) SetDeviceCursor(ctx context.Context, g, d string, cursor int64) 
 	}
 	return wrap(ctx, err, "moving the cursor of device %s", d)
 }
+
+// Pairings returns the tokens of a gateway that no device has used yet, oldest
+// first, those that have expired too. It reads all tokens of the gateway: they
+// are few, and a query for the unused ones would need a composite index.
+func (s *Store) Pairings(ctx context.Context, g string) ([]iris.Token, error) {
+	docs, err := list[tokenDoc](ctx, s.client.Collection("tokens").Where("gateway", "==", g))
+	if err != nil {
+		return nil, wrap(ctx, err, "listing the pairings of %s", g)
+	}
+	out := slices.DeleteFunc(nouns(docs, tokenDoc.noun), func(t iris.Token) bool { return !rows.IsPairing(t, g) })
+	slices.SortFunc(out, rows.CompareTokens)
+	return out, nil
+}
+
+// DropPairing removes a token of the gateway that no device has used;
+// CodeNotFound when there is none, or a device uses it at this moment.
+func (s *Store) DropPairing(ctx context.Context, g, hash string) error {
+	if !rows.IsHash(hash) {
+		return rows.NoPairing(hash)
+	}
+	snap, err := s.token(hash).Get(ctx)
+	if missing(err) {
+		return rows.NoPairing(hash)
+	}
+	var doc tokenDoc
+	if err == nil {
+		err = snap.DataTo(&doc)
+	}
+	if err != nil {
+		return wrap(ctx, err, "reading a token")
+	}
+	if !rows.IsPairing(doc.noun(), g) {
+		return rows.NoPairing(hash)
+	}
+	_, err = snap.Ref.Delete(ctx, firestore.LastUpdateTime(snap.UpdateTime))
+	if stale(err) {
+		return rows.NoPairing(hash)
+	}
+	return wrap(ctx, err, "dropping a pairing of %s", g)
+}

@@ -36,9 +36,35 @@ type hostMarkDoc struct {
 }
 
 type controlDoc struct {
-	Kind   string  `firestore:"kind"`
-	Device string  `firestore:"device,omitempty"`
-	Link   linkDoc `firestore:"link"`
+	Kind   string   `firestore:"kind"`
+	Device string   `firestore:"device,omitempty"`
+	Link   linkDoc  `firestore:"link"`
+	Push   string   `firestore:"push,omitempty"`
+	Done   *doneDoc `firestore:"done,omitempty"`
+}
+
+type doneDoc struct {
+	Cursor int64  `firestore:"cursor"`
+	Item   int    `firestore:"item"`
+	OK     bool   `firestore:"ok"`
+	Error  string `firestore:"error,omitempty"`
+}
+
+func newControlDoc(c iris.Control) controlDoc {
+	doc := controlDoc{Kind: string(c.Kind), Device: c.Device, Link: linkDoc(c.Link), Push: c.Push}
+	if c.Done != (iris.Done{}) {
+		done := doneDoc(c.Done)
+		doc.Done = &done
+	}
+	return doc
+}
+
+func (doc controlDoc) noun() iris.Control {
+	c := iris.Control{Kind: iris.ControlKind(doc.Kind), Device: doc.Device, Link: iris.Link(doc.Link), Push: doc.Push}
+	if doc.Done != nil {
+		c.Done = iris.Done(*doc.Done)
+	}
+	return c
 }
 
 type laneDoc struct {
@@ -60,7 +86,7 @@ func newEntryDoc(e iris.Entry) entryDoc {
 		Frames: e.Frames, Inbound: e.Inbound, Messages: e.Messages, Notify: e.Notify,
 	}
 	for _, c := range e.Control {
-		doc.Control = append(doc.Control, controlDoc{Kind: string(c.Kind), Device: c.Device, Link: linkDoc(c.Link)})
+		doc.Control = append(doc.Control, newControlDoc(c))
 	}
 	for _, l := range e.Lanes {
 		doc.Lanes = append(doc.Lanes, laneDoc(l))
@@ -76,7 +102,7 @@ func (doc entryDoc) noun() iris.Entry {
 		At: doc.At,
 	}
 	for _, c := range doc.Control {
-		e.Control = append(e.Control, iris.Control{Kind: iris.ControlKind(c.Kind), Device: c.Device, Link: iris.Link(c.Link)})
+		e.Control = append(e.Control, c.noun())
 	}
 	for _, l := range doc.Lanes {
 		e.Lanes = append(e.Lanes, iris.Lane(l))
@@ -141,43 +167,6 @@ func (doc messageDoc) noun() iris.Message {
 		m.Runtime = &r
 	}
 	return m
-}
-
-// channelDoc is gateways/{g}/channels/{laneID}.
-type channelDoc struct {
-	ChatID        string   `firestore:"chat_id"`
-	ThreadID      string   `firestore:"thread_id"`
-	Name          string   `firestore:"name"`
-	Kind          string   `firestore:"kind"`
-	Auto          bool     `firestore:"auto"`
-	ReadMessageID string   `firestore:"read_message_id,omitempty"`
-	Busy          *busyDoc `firestore:"busy,omitempty"` // nil: nothing runs
-}
-
-type busyDoc struct {
-	Turn string `firestore:"turn"`
-}
-
-func newChannelDoc(c iris.Channel) channelDoc {
-	doc := channelDoc{
-		ChatID: c.Lane.ChatID, ThreadID: c.Lane.ThreadID, Name: c.Name, Kind: c.Kind,
-		Auto: c.Auto, ReadMessageID: c.ReadMessageID,
-	}
-	if c.Busy != "" {
-		doc.Busy = &busyDoc{Turn: c.Busy}
-	}
-	return doc
-}
-
-func (doc channelDoc) noun() iris.Channel {
-	c := iris.Channel{
-		Lane: iris.Lane{ChatID: doc.ChatID, ThreadID: doc.ThreadID}, Name: doc.Name, Kind: doc.Kind,
-		Auto: doc.Auto, ReadMessageID: doc.ReadMessageID,
-	}
-	if doc.Busy != nil {
-		c.Busy = doc.Busy.Turn
-	}
-	return c
 }
 
 // deviceDoc is gateways/{g}/devices/{docID}.

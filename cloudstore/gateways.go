@@ -48,15 +48,3 @@ func (s *Store) Gateways(ctx context.Context) ([]iris.Gateway, error) {
 	slices.SortFunc(out, rows.CompareGateways)
 	return out, nil
 }
-
-// Channels returns the channels and threads of a gateway, sorted by chat and
-// thread.
-func (s *Store) Channels(ctx context.Context, g string) ([]iris.Channel, error) {
-	docs, err := list[channelDoc](ctx, s.gateway(g).Collection("channels").Query)
-	if err != nil {
-		return nil, wrap(ctx, err, "listing the channels of %s", g)
-	}
-	out := nouns(docs, channelDoc.noun)
-	slices.SortFunc(out, rows.CompareChannels)
-	return out, nil
-}

@@ -87,6 +87,8 @@ func everyQuery(t *testing.T, s *cloudstore.Store) {
 		"gateways": func() error { _, err := s.Gateways(ctx); return err },
 		"channels": func() error { _, err := s.Channels(ctx, "g"); return err },
 		"devices":  func() error { _, err := s.Devices(ctx, "g"); return err },
+		"pickers":  func() error { _, err := s.Pickers(ctx, "g"); return err },
+		"pairings": func() error { _, err := s.Pairings(ctx, "g"); return err },
 		"history":  func() error { _, _, err := s.History(ctx, "g", iris.Lane{}, nil, 5); return err },
 		"history before": func() error {
 			_, _, err := s.History(ctx, "g", iris.Lane{}, &iris.Message{ID: "m"}, 5)

@@ -21,12 +21,16 @@ import (
 )
 
 // operations are what Firestore bills.
-type operations struct{ reads, writes, deletes int }
+type operations struct {
+	reads, writes, deletes int
+	listened               int // reads by a listener
+}
 
 // proxy stands in front of the emulator. It has a limit of streams for each
 // connection, as Firestore has and the emulator has not, and it counts.
 type proxy struct {
 	upstream *grpc.ClientConn
+	senders  sync.WaitGroup
 	mu       sync.Mutex
 	ops      operations
 	heard    map[string]bool // documents and versions that a listener was sent
@@ -72,6 +76,7 @@ func startProxy(t *testing.T, maxStreams uint32) *proxy {
 	t.Cleanup(func() {
 		srv.Stop()
 		<-served
+		p.senders.Wait()
 		upstream.Close()
 	})
 	t.Setenv(testenv.EnvFirestore, ln.Addr().String())
@@ -90,9 +95,8 @@ func (p *proxy) handle(_ any, down grpc.ServerStream) error {
 	if err != nil {
 		return err
 	}
-	sent := make(chan struct{})
-	go func() {
-		defer close(sent)
+	// It ends when the call has: waiting for that in here would be for ever.
+	p.senders.Go(func() {
 		for {
 			var msg []byte
 			if down.RecvMsg(&msg) != nil {
@@ -104,8 +108,7 @@ func (p *proxy) handle(_ any, down grpc.ServerStream) error {
 				return
 			}
 		}
-	}()
-	defer func() { cancel(); <-sent }()
+	})
 	for {
 		var msg []byte
 		switch err := up.RecvMsg(&msg); {
@@ -157,7 +160,7 @@ func (p *proxy) count(method string, msg []byte, request bool) {
 		if doc := m.GetDocumentChange().GetDocument(); doc != nil {
 			if version := doc.Name + doc.UpdateTime.String(); !p.heard[version] {
 				p.heard[version] = true
-				p.ops.reads++
+				p.ops.listened++
 			}
 		}
 	}

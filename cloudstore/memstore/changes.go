@@ -8,7 +8,7 @@ import (
 
 // apply does one change of a commit, or refuses it. The change was copied and
 // checked by rows.Commit.
-func apply(u *undo, gw *gateway, ch iris.Change) error {
+func (s *Store) apply(u *undo, gw *gateway, ch iris.Change) error {
 	switch c := ch.(type) {
 	case iris.CreateMessage:
 		if _, taken := gw.messages[c.Message.ID]; taken {
@@ -37,6 +37,45 @@ func apply(u *undo, gw *gateway, ch iris.Change) error {
 			u.add(func() { gw.setLive(l) })
 			gw.dropLive(c.Turn)
 		}
+	default:
+		return s.applyLate(u, gw, ch)
+	}
+	return nil
+}
+
+// applyLate does the changes of what people set up.
+func (s *Store) applyLate(u *undo, gw *gateway, ch iris.Change) error {
+	switch c := ch.(type) {
+	case iris.SetChannelName:
+		return update(u, gw.channels, c.Lane, func(row *iris.Channel) { row.Name, row.Auto = c.Name, false })
+	case iris.SetRead:
+		return update(u, gw.channels, c.Lane, func(row *iris.Channel) { row.ReadMessageID, row.ReadAt = c.MessageID, c.At })
+	case iris.SetDefaultChat:
+		return updateGateway(u, gw, func(row *iris.Gateway) { row.DefaultChat = c.ChatID })
+	case iris.PutPicker:
+		set(u, gw.pickers, c.Picker.ID, c.Picker)
+	case iris.AnswerPicker:
+		return drop(u, gw.pickers, c.ID)
+	case iris.SetPush:
+		return update(u, gw.devices, c.Device, func(row *iris.Device) {
+			if c.FCMToken != nil {
+				row.FCMToken = *c.FCMToken
+			}
+			if c.NtfyTopic != nil {
+				row.NtfyTopic = *c.NtfyTopic
+			}
+		})
+	case iris.DropDevice:
+		return drop(u, gw.devices, c.Device)
+	case iris.AddToken:
+		if _, taken := s.tokens[c.Token.Hash]; taken {
+			return refused("token exists")
+		}
+		set(u, s.tokens, c.Token.Hash, c.Token)
+	case iris.DropToken:
+		return drop(u, s.tokens, c.Hash)
+	case iris.SetHostToken:
+		return updateGateway(u, gw, func(row *iris.Gateway) { row.HostToken = c.Hash })
 	default:
 		// rows.Commit lets no other kind through.
 		return fmt.Errorf("%w: unknown change %T", iris.ErrRejected, ch)
@@ -76,6 +115,17 @@ func update[K comparable, V any](u *undo, table map[K]V, key K, edit func(*V)) e
 	}
 	edit(&row)
 	set(u, table, key, row)
+	return nil
+}
+
+// drop removes a row, which must exist.
+func drop[K comparable, V any](u *undo, table map[K]V, key K) error {
+	row, found := table[key]
+	if !found {
+		return refused("%T is gone", row)
+	}
+	u.add(func() { table[key] = row })
+	delete(table, key)
 	return nil
 }
 

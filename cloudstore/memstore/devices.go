@@ -115,3 +115,36 @@ func (s *Store) SetDeviceCursor(ctx context.Context, g, d string, cursor int64) 
 	devices[d] = row
 	return nil
 }
+
+// Pairings returns the tokens of a gateway that no device has used yet, oldest
+// first, those that have expired too.
+func (s *Store) Pairings(ctx context.Context, g string) ([]iris.Token, error) {
+	if err := alive(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []iris.Token
+	for _, t := range s.tokens {
+		if rows.IsPairing(t, g) {
+			out = append(out, t)
+		}
+	}
+	slices.SortFunc(out, rows.CompareTokens)
+	return out, nil
+}
+
+// DropPairing removes a token of the gateway that no device has used;
+// CodeNotFound when there is none.
+func (s *Store) DropPairing(ctx context.Context, g, hash string) error {
+	if err := alive(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t, found := s.tokens[hash]; !found || !rows.IsPairing(t, g) {
+		return rows.NoPairing(hash)
+	}
+	delete(s.tokens, hash)
+	return nil
+}

@@ -108,7 +108,7 @@ func (s *Store) write(u *undo, gw *gateway, c iris.Commit) error {
 		}
 	}
 	for _, ch := range c.Changes {
-		if err := apply(u, gw, ch); err != nil {
+		if err := s.apply(u, gw, ch); err != nil {
 			return err
 		}
 	}

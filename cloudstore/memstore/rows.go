@@ -79,6 +79,21 @@ func (s *Store) Channels(ctx context.Context, g string) ([]iris.Channel, error) 
 	return out, nil
 }
 
+// Pickers returns the open pickers of a gateway, oldest first.
+func (s *Store) Pickers(ctx context.Context, g string) ([]iris.Picker, error) {
+	if err := alive(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []iris.Picker
+	for _, p := range s.at(g).pickers {
+		out = append(out, p)
+	}
+	slices.SortFunc(out, rows.ComparePickers)
+	return out, nil
+}
+
 // Message returns a message, tombstones too; CodeNotFound when its id was
 // never taken.
 func (s *Store) Message(ctx context.Context, g, id string) (iris.Message, error) {

@@ -39,6 +39,7 @@ type gateway struct {
 	channels map[iris.Lane]iris.Channel
 	messages map[string]iris.Message
 	devices  map[string]iris.Device
+	pickers  map[string]iris.Picker // the open ones
 
 	lives       map[string]iris.Live // by turn
 	liveChanged chan struct{}        // closed and replaced when a live document was changed
@@ -68,6 +69,7 @@ func (s *Store) at(g string) *gateway {
 			channels: map[iris.Lane]iris.Channel{},
 			messages: map[string]iris.Message{},
 			devices:  map[string]iris.Device{},
+			pickers:  map[string]iris.Picker{},
 
 			lives:       map[string]iris.Live{},
 			liveChanged: make(chan struct{}),

@@ -39,6 +39,9 @@ func fullEntry(cursor int64) iris.Entry {
 		Control: []iris.Control{
 			{Kind: iris.DeviceAttached, Device: "d1", Link: iris.Link{ID: "l1", Instance: "i1", At: at}},
 			{Kind: iris.HostDetached},
+			{Kind: iris.PushRegistered, Device: "d1", Push: "hash"},
+			{Kind: iris.InboundDone, Done: iris.Done{Cursor: 1 << 40, Item: 2, OK: true, Error: "grüße"}},
+			{Kind: iris.InboundDone, Done: iris.Done{Cursor: 1}},
 		},
 		Lanes:    []iris.Lane{{ChatID: "a/b"}, {ChatID: "a", ThreadID: "__x__"}},
 		Messages: []string{"m_1", "m_2"},

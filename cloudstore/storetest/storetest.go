@@ -29,6 +29,7 @@ type Store interface {
 	Gateway(ctx context.Context, g string) (iris.Gateway, error)
 	Gateways(ctx context.Context) ([]iris.Gateway, error)
 	Channels(ctx context.Context, g string) ([]iris.Channel, error)
+	Pickers(ctx context.Context, g string) ([]iris.Picker, error)
 	Message(ctx context.Context, g, id string) (iris.Message, error)
 	History(ctx context.Context, g string, lane iris.Lane, before *iris.Message, limit int) ([]iris.Message, bool, error)
 
@@ -38,6 +39,8 @@ type Store interface {
 	Device(ctx context.Context, g, d string) (iris.Device, error)
 	Devices(ctx context.Context, g string) ([]iris.Device, error)
 	SetDeviceCursor(ctx context.Context, g, d string, cursor int64) error
+	Pairings(ctx context.Context, g string) ([]iris.Token, error)
+	DropPairing(ctx context.Context, g, hash string) error
 
 	CreateLive(ctx context.Context, g string, l iris.Live) error
 	UpdateLive(ctx context.Context, g string, l iris.Live) error
@@ -78,6 +81,11 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"device link", testDeviceLink},
 		{"host", testHost},
 		{"two changes of one row", testTwoChangesOfOneRow},
+		{"directory", testDirectory},
+		{"pickers", testPickers},
+		{"push registration", testPush},
+		{"revocation", testRevocation},
+		{"host token rotation", testRotation},
 
 		{"follow", testFollow},
 		{"follow resumes", testFollowResumes},
@@ -97,6 +105,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"bind race of devices", testBindRace},
 		{"bind race of tokens", testBindRaceOfTokens},
 		{"device cursor", testDeviceCursor},
+		{"pairings", testPairings},
 		{"odd ids", testOddIDs},
 		{"values are copies", testCopies},
 		{"ready", testReady},

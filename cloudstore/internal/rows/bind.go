@@ -2,6 +2,8 @@ package rows
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"strings"
 	"time"
 
@@ -64,4 +66,26 @@ func CompareDevices(a, b iris.Device) int {
 // CompareChannels sorts channels by chat, then thread.
 func CompareChannels(a, b iris.Channel) int {
 	return cmp.Or(strings.Compare(a.Lane.ChatID, b.Lane.ChatID), strings.Compare(a.Lane.ThreadID, b.Lane.ThreadID))
+}
+
+// ComparePickers sorts pickers, oldest first.
+func ComparePickers(a, b iris.Picker) int {
+	return cmp.Or(a.At.Compare(b.At), strings.Compare(a.ID, b.ID))
+}
+
+// CompareTokens sorts tokens, oldest first.
+func CompareTokens(a, b iris.Token) int {
+	return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Hash, b.Hash))
+}
+
+// IsPairing reports whether a token is one of gateway g that no device has used.
+func IsPairing(t iris.Token, g string) bool {
+	return t.Kind == iris.TokenDevice && t.Gateway == g && t.Device == ""
+}
+
+// IsHash reports whether an id from outside can be the hash of a token: it is
+// used as a document id as it is.
+func IsHash(id string) bool {
+	raw, err := hex.DecodeString(id)
+	return err == nil && len(raw) == sha256.Size && strings.ToLower(id) == id
 }

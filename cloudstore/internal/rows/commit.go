@@ -85,6 +85,7 @@ func change(ch iris.Change, cursor int64) (iris.Change, int, error) {
 		size, err = checked(messageDocument, "message", c.Message)
 		return c, size, err
 	case iris.PutChannel:
+		c.Channel = Channel(c.Channel)
 		size, err = checked(channelDocument, "channel", c.Channel)
 		return c, size, err
 	case iris.SetBusy:
@@ -106,7 +107,7 @@ func change(ch iris.Change, cursor int64) (iris.Change, int, error) {
 		size, err = checked(texts, "turn", []string{c.Turn})
 		return c, size, err
 	default:
-		return ch, 0, rejected("unknown change %T", ch)
+		return lateChange(ch)
 	}
 }
 
@@ -143,7 +144,8 @@ func entryDocument(m *meter, e iris.Entry) {
 	m.text(e.Inbound...)
 	m.text(e.Messages...)
 	for _, c := range e.Control {
-		m.text(string(c.Kind), c.Device)
+		m.size += 4 * itemOverhead
+		m.text(string(c.Kind), c.Device, c.Push, c.Done.Error)
 		m.text(linkStrings(c.Link)...)
 	}
 	for _, l := range e.Lanes {

@@ -39,3 +39,8 @@ func TokenExists() *iris.Error {
 func NoLive(turn string) *iris.Error {
 	return iris.Errorf(iris.CodeNotFound, "turn %q has ended", turn)
 }
+
+// NoPairing says that a gateway has no unused pairing with this id.
+func NoPairing(id string) *iris.Error {
+	return iris.Errorf(iris.CodeNotFound, "no pairing %q: it was used, or has expired", id)
+}

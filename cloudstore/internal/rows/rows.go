@@ -58,6 +58,18 @@ func Host(h iris.Host) iris.Host {
 	return h
 }
 
+// Channel returns a copy of c.
+func Channel(c iris.Channel) iris.Channel {
+	c.ReadAt = Time(c.ReadAt)
+	return c
+}
+
+// Picker returns a copy of p.
+func Picker(p iris.Picker) iris.Picker {
+	p.At = Time(p.At)
+	return p
+}
+
 // Device returns a copy of d.
 func Device(d iris.Device) iris.Device {
 	d.Link = Link(d.Link)
