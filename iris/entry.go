@@ -40,13 +40,30 @@ const (
 	DeviceRevoked  ControlKind = "device.revoked"
 	HostAttached   ControlKind = "host.attached"
 	HostDetached   ControlKind = "host.detached"
+	// HostRevoked: the host's token was replaced, its connection ends.
+	HostRevoked ControlKind = "host.revoked"
+	// PushRegistered: the device has the registration token of hash Push.
+	PushRegistered ControlKind = "push.registered"
+	// InboundDone: the host has done what an inbound item asked for, or not.
+	InboundDone ControlKind = "inbound.done"
 )
 
-// Control tells the other instances about a connection.
+// Control tells the other instances about a connection, or about something that
+// only the instance with the host's or device's connection has heard.
 type Control struct {
 	Kind   ControlKind
 	Device string // "" for the host
 	Link   Link
+	Push   string // of PushRegistered; "" for none
+	Done   Done   // of InboundDone
+}
+
+// Done is what became of an inbound item that asked for something.
+type Done struct {
+	Cursor int64 // entry that holds the item
+	Item   int   // from 0, in the entry
+	OK     bool
+	Error  string // for people
 }
 
 // Commit is what goes into the log in one atomic write: the new entry, what
@@ -59,7 +76,7 @@ type Commit struct {
 }
 
 // Change is a row written in the same commit as the entry that changed it. Its
-// kinds are the types of this file.
+// kinds are types of this package.
 type Change interface{ change() }
 
 // The kinds of change.

@@ -71,3 +71,29 @@ type Token struct {
 	Expires time.Time // end of an unused pairing; zero for a bound or host token
 	Created time.Time
 }
+
+// The changes of devices and tokens.
+type (
+	// SetPush registers a device for push. Nil leaves what there is, "" removes
+	// it. The commit is refused if the device is gone.
+	SetPush struct {
+		Device    string
+		FCMToken  *string
+		NtfyTopic *string
+	}
+	// DropDevice removes a device's row. The commit is refused if it is gone.
+	DropDevice struct{ Device string }
+	// AddToken adds a token; the commit is refused if its hash is taken.
+	AddToken struct{ Token Token }
+	// DropToken removes a token. The commit is refused if it is gone: of two
+	// that replace it at once, one does.
+	DropToken struct{ Hash string }
+	// SetHostToken says which token the host has.
+	SetHostToken struct{ Hash string }
+)
+
+func (SetPush) change()      {}
+func (DropDevice) change()   {}
+func (AddToken) change()     {}
+func (DropToken) change()    {}
+func (SetHostToken) change() {}
