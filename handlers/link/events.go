@@ -16,6 +16,7 @@ const (
 	KindToolEnd      = "tool.end"      // durable
 	KindNotice       = "notice"        // durable
 	KindCron         = "cron"          // durable
+	KindThreadCreate = "thread.create" // durable
 	KindTitle        = "title"         // durable
 	KindTurnEnd      = "turn.end"      // durable
 	KindDone         = "done"          // durable
@@ -146,6 +147,12 @@ type (
 		MessageID string `json:"message_id"`
 		Text      string `json:"text"`
 		Job       string `json:"job"`
+	}
+
+	// ThreadCreate: the host made a thread of the lane's channel.
+	ThreadCreate struct {
+		ThreadID string `json:"thread_id"`
+		Name     string `json:"name"`
 	}
 
 	// Title: the host named the conversation of a lane.

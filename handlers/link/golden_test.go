@@ -50,11 +50,16 @@ var events = map[string]reader{
 	link.KindTitle:        plain[link.Title],
 	link.KindTurnEnd:      plain[link.TurnEnd],
 	link.KindDone:         plain[link.Done],
+	link.KindThreadCreate: plain[link.ThreadCreate],
 }
 
 // inbound holds a reader for the body of each kind of item.
 var inbound = map[string]reader{
-	link.InboundMessage: plain[link.Message],
+	link.InboundMessage:    plain[link.Message],
+	link.InboundStop:       plain[link.Stop],
+	link.InboundSteer:      plain[link.Steer],
+	link.InboundAnswer:     plain[link.PromptAnswer],
+	link.InboundLaneRename: plain[link.LaneRename],
 }
 
 func frame[T any](frameType string) reader {

@@ -91,6 +91,8 @@ func (e *Event) body() (durable bool, err error) {
 		return body(e, durably[Notice])
 	case KindCron:
 		return body(e, (*Cron).validate)
+	case KindThreadCreate:
+		return body(e, (*ThreadCreate).validate)
 	case KindTitle:
 		return body(e, durably[Title])
 	case KindTurnEnd:
@@ -153,6 +155,8 @@ func (b *ToolEnd) validate() (bool, error) {
 }
 
 func (b *Cron) validate() (bool, error) { return true, need("message_id", b.MessageID) }
+
+func (b *ThreadCreate) validate() (bool, error) { return true, need("thread_id", b.ThreadID) }
 
 func (b *Done) validate() (bool, error) {
 	return true, cmp.Or(notNegative("cursor", b.Cursor), notNegative("item", b.Item))

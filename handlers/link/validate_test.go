@@ -56,7 +56,7 @@ func TestEventValidate(t *testing.T) {
 		`{"kind":"turn.start","seq":1,"body":{"trigger":null,"source":"cron"}}`:     "",
 		`{"kind":"turn.end","seq":1,"body":null}`:                                   "",
 		`{"kind":"turn.end","seq":1}`:                                               "",
-		`{"kind":"thread.create","body":[]}`:                                        "",
+		`{"kind":"some.later","body":[]}`:                                           "",
 		`{"kind":"Send"}`:                                                           "",
 
 		`{}`: "event (seq 0): kind has 0 bytes, it may be 1 to 64",
@@ -66,7 +66,7 @@ func TestEventValidate(t *testing.T) {
 		`{"kind":"answer"}`:                                                 "event answer (seq 0): seq is missing, though the event is durable",
 		`{"kind":"answer","seq":-1}`:                                        "event answer (seq -1): seq is -1, less than 0",
 		`{"kind":"tool.progress","seq":-1,"body":{"call":"c"}}`:             "event tool.progress (seq -1): seq is -1, less than 0",
-		`{"kind":"thread.create","seq":-1}`:                                 "event thread.create (seq -1): seq is -1, less than 0",
+		`{"kind":"some.later","seq":-1}`:                                    "event some.later (seq -1): seq is -1, less than 0",
 		`{"kind":"answer","seq":1.5}`:                                       "field seq is no whole number of 64 bits",
 		`{"kind":"answer","seq":"1"}`:                                       "field seq is a string, expected a whole number",
 		`{"kind":"answer","seq":1,"seq":2}`:                                 "field seq appears twice",

@@ -22,7 +22,20 @@ const (
 	MaxDeviceName  = 100       // characters that are kept
 	MaxClientID    = 64        // characters
 	MaxMediaRefs   = 32        // media of one message
-	MaxMessageText = 64 << 10  // bytes of message.send's text
+	MaxMessageText = 64 << 10  // bytes of the text of message.send, agent.steer and picker.select
+	MaxChannelName = 100       // characters
+	MaxPickerValue = 1 << 10   // bytes
+	MaxPrefix      = 128       // bytes of a command that is typed
+	MaxQuery       = 1 << 10   // bytes
+	MaxFilename    = 255       // bytes
+	MaxFCMToken    = 4 << 10   // bytes
+	MaxNtfyTopic   = 64        // bytes
+)
+
+// Limits of a gateway's directory (protocol: Rules).
+const (
+	MaxChannels = 500
+	MaxThreads  = 1000 // of all channels together
 )
 
 // Limits of a page of history (protocol: history).

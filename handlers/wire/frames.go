@@ -114,9 +114,11 @@ type (
 	}
 
 	// ReadReceipt says that the host has accepted the user's message (protocol:
-	// Rules).
+	// Rules); with a device_id, that a person has read up to a message there.
 	ReadReceipt struct {
 		MessageID string `json:"message_id"`
+		DeviceID  string `json:"device_id,omitempty"`
+		TS        int64  `json:"ts,omitempty"` // with a device_id: ms since 1970, when the message began
 	}
 
 	// SyncDone ends a replay (protocol: One answer per request).

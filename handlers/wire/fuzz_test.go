@@ -124,6 +124,54 @@ func FuzzPing(f *testing.F) {
 	})
 }
 
+func FuzzPickerSelect(f *testing.F) {
+	fuzzPayload(f, func(t *testing.T, p wire.PickerSelect) {
+		if p.PickerID == "" || (p.Value == nil) == (p.Text == "") {
+			t.Errorf("accepted %+v", p)
+		}
+	})
+}
+
+func FuzzChannelCreate(f *testing.F) {
+	fuzzPayload(f, func(t *testing.T, p wire.ChannelCreate) {
+		if n := utf8.RuneCountInString(p.Name); n < 1 || n > wire.MaxChannelName || p.Name != strings.TrimSpace(wire.CleanName(p.Name)) {
+			t.Errorf("accepted %q", p.Name)
+		}
+	})
+}
+
+func FuzzSteer(f *testing.F) {
+	fuzzPayload(f, func(t *testing.T, p wire.AgentSteer) {
+		if strings.TrimSpace(p.Text) == "" || len(p.Text) > wire.MaxMessageText {
+			t.Errorf("accepted %q", p.Text)
+		}
+	})
+}
+
+func FuzzRegister(f *testing.F) {
+	fuzzPayload(f, func(t *testing.T, p wire.FCMRegister) {
+		if p.FCMToken == nil && p.NtfyTopic == nil || p.FCMToken != nil && len(*p.FCMToken) > wire.MaxFCMToken {
+			t.Errorf("accepted %+v", p)
+		}
+	})
+}
+
+func FuzzMedia(f *testing.F) {
+	fuzzPayload(f, func(t *testing.T, p wire.MediaUploadStart) {
+		if p.MediaRef == "" || p.Size < 0 || len(p.Filename) > wire.MaxFilename {
+			t.Errorf("accepted %+v", p)
+		}
+	})
+}
+
+func FuzzSearch(f *testing.F) {
+	fuzzPayload(f, func(t *testing.T, p wire.SearchRequest) {
+		if strings.TrimSpace(p.Query) == "" || len(p.Query) > wire.MaxQuery || p.Scope != wire.ScopeAll && p.Scope != wire.ScopeChat {
+			t.Errorf("accepted %+v", p)
+		}
+	})
+}
+
 // fuzzPayload looks at payloads that were accepted: they hold what check asks
 // for, and are read again, as the same, from what they encode to.
 func fuzzPayload[T any](f *testing.F, check func(*testing.T, T)) {

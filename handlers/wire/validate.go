@@ -25,7 +25,10 @@ func (h *Hello) Validate() error {
 	if r := []rune(h.DeviceName); len(r) > MaxDeviceName {
 		h.DeviceName = string(r[:MaxDeviceName]) // a device does not fail to pair for its name
 	}
-	return check("device_id", h.DeviceID, MaxDeviceID)
+	if err := check("device_id", h.DeviceID, MaxDeviceID); err != nil {
+		return err
+	}
+	return checkPush(h.FCMToken, h.NtfyTopic)
 }
 
 // Validate checks what a person wants to say (protocol: One answer per request,

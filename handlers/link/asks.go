@@ -1,0 +1,38 @@
+package link
+
+// Kinds of inbound item beside messages (host link: Inbound). The host answers
+// stop, steer and answer with the event "done".
+const (
+	InboundStop       = "stop"
+	InboundSteer      = "steer"
+	InboundAnswer     = "answer"
+	InboundLaneRename = "lane.rename"
+)
+
+// Bodies of the inbound items beside messages.
+type (
+	// Stop ends the turn that runs in the lane.
+	Stop struct {
+		ExpiresAt int64 `json:"expires_at"` // ms; past it the host does nothing
+	}
+
+	// Steer tells the turn that runs in the lane something.
+	Steer struct {
+		MessageID string `json:"message_id"`
+		Text      string `json:"text"`
+		ExpiresAt int64  `json:"expires_at"` // ms
+	}
+
+	// PromptAnswer is what a person answered to a prompt: the value of a choice,
+	// or free text.
+	PromptAnswer struct {
+		PromptID string  `json:"prompt_id"`
+		Value    *string `json:"value"`
+		Text     string  `json:"text,omitempty"`
+	}
+
+	// LaneRename: a person gave the lane another name.
+	LaneRename struct {
+		Name string `json:"name"`
+	}
+)
