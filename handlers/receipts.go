@@ -57,6 +57,7 @@ func (r *receipts) run(ctx context.Context) {
 				return
 			}
 			confirmed = cursor
+			sleep(ctx, pingEvery)
 		case <-timer.C:
 		case <-ctx.Done():
 			return
@@ -66,9 +67,6 @@ func (r *receipts) run(ctx context.Context) {
 			lastSave = time.Now()
 		} else {
 			timer.Reset(wait)
-		}
-		if confirmed > 0 {
-			sleep(ctx, pingEvery)
 		}
 	}
 }

@@ -22,7 +22,7 @@ type syncRequest struct {
 	asked  bool   // by the device, who gets sync.done
 }
 
-// handleSync queues a replay. Live frames wait until it is done.
+// handleSync queues a replay.
 func (d *deviceSession) handleSync(req wire.Request) error {
 	p, err := wire.DecodePayload[wire.Sync](req)
 	if err != nil {
@@ -30,10 +30,10 @@ func (d *deviceSession) handleSync(req wire.Request) error {
 	}
 	select {
 	case d.syncs <- syncRequest{id: req.ID, cursor: p.Cursor, asked: true}:
+		return nil
 	default:
 		return iris.Errorf(iris.CodeRateLimited, "%d syncs of this connection are waiting already", maxSyncs)
 	}
-	return d.gateway.Do(func(a *hub.Actor) { a.Hold(d.dev) })
 }
 
 // serveSyncs does one replay after the other. If no sync comes in time, what
@@ -92,7 +92,7 @@ func (d *deviceSession) replay(ctx context.Context, req syncRequest) error {
 	}
 }
 
-// replayStart says where to begin. A cursor beyond the log is from elsewhere:
+// replayStart holds live frames and says where to begin. A cursor beyond the log is from elsewhere:
 // that needs a fresh look at the log, since this instance may be behind.
 func (d *deviceSession) replayStart(ctx context.Context, req syncRequest) (cursor int64, complete bool, err error) {
 	cursor = d.device.Cursor
@@ -100,7 +100,7 @@ func (d *deviceSession) replayStart(ctx context.Context, req syncRequest) (curso
 		cursor = *req.cursor
 	}
 	var known, held int64
-	err = d.gateway.Call(ctx, func(a *hub.Actor) { known, held = a.State().Cursor, a.HeldSince(d.dev) })
+	err = d.gateway.Call(ctx, func(a *hub.Actor) { known, held = a.State().Cursor, a.Hold(d.dev) })
 	if !req.asked {
 		return held, true, err
 	}

@@ -226,12 +226,13 @@ func (a *Actor) supersede(control []iris.Control, own bool) {
 	}
 }
 
-// Hold stops passing the log on to d until it has caught up.
-func (a *Actor) Hold(d *Device) { d.live = false }
-
-// HeldSince returns the cursor up to which d was sent everything, or need not
-// be: at first, its attachment.
-func (a *Actor) HeldSince(d *Device) int64 { return d.pos }
+// Hold stops passing the log on to d until it has caught up. It returns the
+// cursor up to which d was sent everything, or need not be: at first, its
+// attachment.
+func (a *Actor) Hold(d *Device) (since int64) {
+	d.live = false
+	return d.pos
+}
 
 // CatchUp lets d follow the log from cursor on, if that is where the log is;
 // otherwise it reports false, and there are entries to be read first. It runs

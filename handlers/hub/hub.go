@@ -164,25 +164,6 @@ func (h *Hub) release(id string, s *slot) {
 	}
 }
 
-// Each runs f on the actor of every open gateway and waits for it.
-func (h *Hub) Each(f func(a *Actor)) {
-	h.mu.Lock()
-	var open []*Gateway
-	for _, s := range h.gateways {
-		select {
-		case <-s.ready:
-			if s.g != nil {
-				open = append(open, s.g)
-			}
-		default:
-		}
-	}
-	h.mu.Unlock()
-	for _, g := range open {
-		_ = g.Call(h.ctx, f) // a gateway that was closed meanwhile has no sockets
-	}
-}
-
 // Close refuses new gateways and waits until the open ones have been released
 // and their commits have ended. When ctx ends it stops waiting for answers.
 func (h *Hub) Close(ctx context.Context) error {

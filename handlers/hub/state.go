@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"iris-gateway/handlers/wire"
 	"iris-gateway/iris"
 )
 
@@ -21,22 +22,39 @@ type State struct {
 	size    int64 // entries that the log keeps
 	lanes   map[iris.Lane]iris.Channel
 	devices map[string]iris.Link // newest link of each device, by device id
+	push    map[string]string    // hash of the registration token of each device that has one, by device id
+	pickers map[string]iris.Picker
 	owned   bool                 // the maps belong to this copy alone
 }
 
 // unknownTurn marks a lane as busy with a turn whose id the log does not tell.
 const unknownTurn = "?"
 
+// rowsRead is what a state begins from.
+type rowsRead struct {
+	gateway  iris.Gateway
+	channels []iris.Channel
+	devices  []iris.Device
+	pickers  []iris.Picker
+}
+
 // newState begins a state from the rows and the newest entry.
-func newState(gw iris.Gateway, channels []iris.Channel, devices []iris.Device, head iris.Entry, size int) *State {
+func newState(r rowsRead, head iris.Entry, size int) *State {
 	s := &State{
-		Gateway: gw, HostLink: gw.Host.Link, size: int64(size), owned: true,
-		lanes: make(map[iris.Lane]iris.Channel, len(channels)), devices: make(map[string]iris.Link, len(devices)),
+		Gateway: r.gateway, HostLink: r.gateway.Host.Link, size: int64(size), owned: true,
+		lanes: make(map[iris.Lane]iris.Channel, len(r.channels)), devices: make(map[string]iris.Link, len(r.devices)),
+		push: map[string]string{}, pickers: make(map[string]iris.Picker, len(r.pickers)),
 	}
-	for _, d := range devices {
+	for _, d := range r.devices {
 		s.devices[d.ID] = d.Link
+		if d.FCMToken != "" {
+			s.push[d.ID] = iris.HashToken(d.FCMToken)
+		}
 	}
-	for _, c := range channels {
+	for _, p := range r.pickers {
+		s.pickers[p.ID] = p
+	}
+	for _, c := range r.channels {
 		s.lanes[c.Lane] = c
 	}
 	s.carry(head)
@@ -92,25 +110,35 @@ func (s *State) foldControl(c iris.Control) {
 			s.own()
 			s.devices[c.Device] = iris.Link{}
 		}
+	case iris.HostRevoked:
+		s.HostLink = iris.Link{}
 	case iris.DeviceRevoked:
 		s.own()
 		delete(s.devices, c.Device)
+		delete(s.push, c.Device)
+	case iris.PushRegistered:
+		s.own()
+		for _, other := range s.Registered(c.Push) { // the newest keeps it
+			delete(s.push, other)
+		}
+		s.push[c.Device] = c.Push
 	}
 }
 
-// Frames that change the state, by how they begin (wire.Encode writes the type
-// first).
-const (
-	busyFrame = `{"v":1,"type":"agent.busy"`
-	idleFrame = `{"v":1,"type":"agent.idle"`
-)
-
+// foldFrame takes over what a frame means, by its type.
 func (s *State) foldFrame(frame string) {
-	switch {
-	case strings.HasPrefix(frame, busyFrame):
-		s.setBusy(laneOf(frame), unknownTurn)
-	case strings.HasPrefix(frame, idleFrame):
-		s.setBusy(laneOf(frame), "")
+	switch kind, _, _ := strings.Cut(frameType(frame), "."); kind {
+	case "agent":
+		switch frameType(frame) {
+		case wire.AgentBusy{}.FrameType():
+			s.setBusy(laneOf(frame), unknownTurn)
+		case wire.AgentIdle{}.FrameType():
+			s.setBusy(laneOf(frame), "")
+		}
+	case "picker":
+		s.foldPicker(frame)
+	case "channel", "read":
+		s.foldDirectory(frame)
 	}
 }
 
@@ -126,7 +154,8 @@ func (s *State) setBusy(lane iris.Lane, turn string) {
 
 func (s *State) own() {
 	if !s.owned {
-		s.lanes, s.devices, s.owned = maps.Clone(s.lanes), maps.Clone(s.devices), true
+		s.lanes, s.devices = maps.Clone(s.lanes), maps.Clone(s.devices)
+		s.push, s.pickers, s.owned = maps.Clone(s.push), maps.Clone(s.pickers), true
 	}
 }
 

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"iris-gateway/handlers/wire"
@@ -118,6 +119,7 @@ func (a *Actor) restart() {
 				a.state = state
 				a.received = max(a.received, state.Host.Received)
 			}
+			maps.DeleteFunc(a.ahead, func(c int64, _ iris.Entry) bool { return c <= a.state.Cursor })
 			a.drainAhead()
 		})
 	})
