@@ -135,7 +135,7 @@ func (h *hostSession) readHello(ctx context.Context) (link.Hello, error) {
 func (h *hostSession) attach(ctx context.Context) (start int64, err error) {
 	h.host = &hub.Host{
 		Link: iris.Link{ID: iris.NewID("l_"), At: time.Now()}, Socket: h.socket,
-		Sent: h.noteSent, Snapshot: h.snapshot, Open: h.openTurns,
+		Sent: h.noteSent, Snapshot: h.snapshot, Open: h.openTurns, Refuse: h.refuse,
 	}
 	attached := make(chan error, 1)
 	err = h.gateway.Do(func(a *hub.Actor) {
@@ -230,6 +230,11 @@ func (h *hostSession) openTurns() []link.Turn {
 		return nil
 	}
 	return h.machine.Open()
+}
+
+// refuse ends the connection because its token is no longer valid.
+func (h *hostSession) refuse(why string) {
+	h.fail(&wire.CloseError{Code: wire.CloseAuth, Err: iris.Errorf(iris.CodeAuth, "%s", why)})
 }
 
 // keepAlive pings until the connection ends, or no pong comes.

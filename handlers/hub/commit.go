@@ -18,6 +18,7 @@ type Decide func(s *State) (Draft, error)
 // Result is what became of a proposal.
 type Result struct {
 	Cursor int64    // entry that contains it, 0 when it appended nothing
+	Item   int      // number of the proposal's first inbound item in the entry
 	Frames []string // as appended
 	Err    error    // iris.ErrRefused: a row was in the way
 }
@@ -27,15 +28,17 @@ type Proposal struct {
 	Decide Decide
 	Done   func(a *Actor, r Result) // may be nil; runs once, in the order of the proposals
 
-	Lane   iris.Lane      // whose live frames must not overtake this proposal
-	Origin *Device        // device that asked, nil if none did
-	ID     wire.RequestID // the first frame goes to Origin with this id
+	Lane    iris.Lane      // whose live frames must not overtake this proposal
+	Origin  *Device        // device that asked, nil if none did
+	ID      wire.RequestID // the draft's answer goes to Origin with this id
+	Instead string         // frame that Origin gets in the place of the draft's answer; "" for that one
 }
 
 // proposal is a Proposal on its way into the log.
 type proposal struct {
 	Proposal
 	draft Draft
+	item  int // number of its first inbound item in the entry
 	err   error
 	after []liveFrame // of its lane, to be sent behind it
 
@@ -115,6 +118,7 @@ func (a *Actor) build() *group {
 		g.proposals = append(g.proposals, p)
 		if p.err == nil {
 			total = total.plus(w)
+			p.item = len(g.commit.Entry.Inbound)
 			g.add(&p.draft, next)
 		}
 	}
@@ -274,7 +278,7 @@ func (a *Actor) refuse(g *group, o outcome) {
 func (a *Actor) finish(g *group, r Result) {
 	for _, p := range g.proposals {
 		r := r
-		r.Frames = p.draft.Frames
+		r.Frames, r.Item = p.draft.Frames, p.item
 		if p.err != nil {
 			r = Result{Err: p.err}
 		}

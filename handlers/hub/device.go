@@ -113,7 +113,7 @@ func steps(e iris.Entry, own *group) []step {
 		if p.err == nil {
 			for i, f := range p.draft.Frames {
 				s := step{frame: f}
-				if i == 0 && p.Origin != nil && p.ID != nil {
+				if i == p.draft.Answer && p.Origin != nil && (p.ID != nil || p.Instead != "") {
 					s.asked = p
 				}
 				all = append(all, s)
@@ -139,8 +139,19 @@ func (a *Actor) fanOut(e iris.Entry, own *group) {
 	}
 	for _, s := range all {
 		if p := s.asked; p != nil && !p.answered {
-			p.Origin.Socket.Send(wire.WithID(s.frame, p.ID))
+			p.answer(s.frame)
 		}
+	}
+}
+
+// answer sends Origin what it gets in the place of the frame.
+func (p *proposal) answer(frame string) {
+	p.answered = true
+	switch {
+	case p.Instead == "":
+		p.Origin.Socket.Send(wire.WithID(frame, p.ID))
+	case p.ID != nil:
+		p.Origin.Socket.Send(wire.WithID(p.Instead, p.ID))
 	}
 }
 
@@ -151,8 +162,7 @@ func (d *Device) follow(all []step, cursor int64) {
 		case s.key != "":
 			d.Socket.SendLive(s.frame, s.key)
 		case s.asked != nil && s.asked.Origin == d:
-			d.Socket.Send(wire.WithID(s.frame, s.asked.ID))
-			s.asked.answered = true
+			s.asked.answer(s.frame)
 		default:
 			d.Socket.Send(s.frame)
 		}
@@ -173,7 +183,12 @@ func (a *Actor) Attach(d *Device, name string, fresh bool, attached func(a *Acto
 			}, nil
 		},
 		Done: func(a *Actor, r Result) {
-			if r.Err == nil {
+			switch {
+			case r.Err != nil:
+			case a.state.devices[d.ID].ID != d.Link.ID: // a newer one is in the same entry, or came with a reload
+				r.Err = errSuperseded
+				d.Socket.Close(wire.CloseSuperseded, deviceSuperseded)
+			default:
 				d.pos, d.live = r.Cursor, fresh
 				a.devices[d.ID] = d
 				a.watchLives()
@@ -196,7 +211,10 @@ func (a *Actor) Detach(d *Device) {
 	delete(a.devices, d.ID)
 	a.watchLives()
 	seen := time.Now()
-	a.Propose(Proposal{Decide: func(*State) (Draft, error) {
+	a.Propose(Proposal{Decide: func(s *State) (Draft, error) {
+		if s.devices[d.ID].ID != d.Link.ID { // the row names a newer one
+			return Draft{}, nil
+		}
 		return Draft{
 			Control: []iris.Control{{Kind: iris.DeviceDetached, Device: d.ID, Link: d.Link}},
 			Changes: []iris.Change{iris.SetDeviceLink{Device: d.ID, Seen: seen}},
@@ -204,20 +222,45 @@ func (a *Actor) Detach(d *Device) {
 	}})
 }
 
+// refuse tells a device why its connection ends, and ends it.
+func refuse(s *Socket, why string) {
+	s.Send(wire.Encode(iris.Lane{}, wire.Error{Code: iris.CodeAuth, Message: why}))
+	s.Close(wire.CloseAuth, why)
+}
+
+// Reasons of the close code 4409.
+const (
+	deviceSuperseded = "a newer connection of this device took over"
+	hostSuperseded   = "a newer connection of this host took over"
+)
+
+// errSuperseded says that a connection was replaced before it was attached.
+var errSuperseded = iris.Errorf(iris.CodeUnavailable, "a newer connection took over")
+
 // supersede closes the connections that newer ones, attached here (own) or
-// elsewhere, have replaced.
+// elsewhere, have replaced, and those that have lost their token.
 func (a *Actor) supersede(control []iris.Control, own bool) {
 	for _, c := range control {
 		switch c.Kind {
 		case iris.DeviceAttached:
 			if d := a.devices[c.Device]; d != nil && d.Link.ID != c.Link.ID {
 				delete(a.devices, c.Device)
-				d.Socket.Close(wire.CloseSuperseded, "a newer connection of this device took over")
+				d.Socket.Close(wire.CloseSuperseded, deviceSuperseded)
+			}
+		case iris.DeviceRevoked:
+			if d := a.devices[c.Device]; d != nil {
+				delete(a.devices, c.Device)
+				refuse(d.Socket, "the device has been revoked: pair again")
+			}
+		case iris.HostRevoked:
+			if h := a.host; h != nil {
+				a.host, a.turns = nil, h.Open()
+				h.Refuse("the host's token was replaced: set IRIS_TOKEN to the new one")
 			}
 		case iris.HostAttached:
 			if h := a.host; h != nil && h.Link.ID != c.Link.ID {
 				a.host, a.turns = nil, h.Open()
-				h.Socket.Close(wire.CloseSuperseded, "a newer connection of this host took over")
+				h.Socket.Close(wire.CloseSuperseded, hostSuperseded)
 			}
 			if !own { // another instance knows better what runs
 				a.turns = nil

@@ -10,7 +10,8 @@ import (
 // Draft is what a decision wants to append: a part of an entry, and the rows
 // that change with it. The zero Draft appends nothing.
 type Draft struct {
-	Frames   []string // encoded terminal frames; the first one is the answer to the request, if there is one
+	Frames   []string // encoded terminal frames
+	Answer   int      // which of them is the answer to the request, if there is one
 	Inbound  []string
 	Control  []iris.Control
 	Lanes    []iris.Lane

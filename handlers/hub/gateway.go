@@ -52,6 +52,7 @@ type Actor struct {
 	counted struct{ devices, hosts int } // in the metrics
 	live    liveDocs                     // of the turns that run on the host attached here
 	watch   watch                        // of the turns that run on another instance's host
+	asked   []*Asked                     // requests of devices here that the host answers later
 }
 
 // openGateway reads what the log says. The head is read before the rows: rows
@@ -91,7 +92,11 @@ func (g *Gateway) load(ctx context.Context) (*State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read devices: %w", err)
 	}
-	return newState(gw, channels, devices, head, g.hub.cfg.LogEntries), nil
+	pickers, err := store.Pickers(ctx, g.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read pickers: %w", err)
+	}
+	return newState(rowsRead{gw, channels, devices, pickers}, head, g.hub.cfg.LogEntries), nil
 }
 
 // Do runs f on the gateway's goroutine, after everything given to Do before.

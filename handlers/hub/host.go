@@ -20,6 +20,8 @@ type Host struct {
 	// Snapshot returns the frames that a device needs which connects in the
 	// middle of a turn.
 	Snapshot func() []turn.Frame
+	// Refuse ends the connection, whose token is no longer valid.
+	Refuse func(why string)
 	// Open returns the turns that run.
 	Open func() []link.Turn
 
@@ -46,7 +48,12 @@ func (a *Actor) AttachHost(h *Host, host iris.Host, epoch string, attached func(
 			}, nil
 		},
 		Done: func(a *Actor, r Result) {
-			if r.Err == nil {
+			switch {
+			case r.Err != nil:
+			case a.state.HostLink.ID != h.Link.ID: // a newer one is in the same entry, or came with a reload
+				r.Err = errSuperseded
+				h.Socket.Close(wire.CloseSuperseded, hostSuperseded)
+			default:
 				h.pos = r.Cursor
 				a.host = h
 			}

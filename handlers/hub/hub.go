@@ -28,6 +28,7 @@ type Rows interface {
 	Gateway(ctx context.Context, gateway string) (iris.Gateway, error)
 	Channels(ctx context.Context, gateway string) ([]iris.Channel, error)
 	Devices(ctx context.Context, gateway string) ([]iris.Device, error)
+	Pickers(ctx context.Context, gateway string) ([]iris.Picker, error)
 	SetDeviceCursor(ctx context.Context, gateway, device string, cursor int64) error
 }
 

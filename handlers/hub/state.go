@@ -24,7 +24,7 @@ type State struct {
 	devices map[string]iris.Link // newest link of each device, by device id
 	push    map[string]string    // hash of the registration token of each device that has one, by device id
 	pickers map[string]iris.Picker
-	owned   bool                 // the maps belong to this copy alone
+	owned   bool // the maps belong to this copy alone
 }
 
 // unknownTurn marks a lane as busy with a turn whose id the log does not tell.

@@ -50,6 +50,7 @@ func (a *Actor) advance(e iris.Entry, own *group) {
 	a.received = max(a.received, e.Host.Received)
 	a.supersede(e.Control, own != nil)
 	a.fanOut(e, own)
+	a.settleAsked(e)
 	if a.host != nil {
 		a.host.deliver(e)
 	}
