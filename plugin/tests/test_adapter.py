@@ -89,6 +89,15 @@ class AdapterTest(TempDir, unittest.IsolatedAsyncioTestCase):
         self.assertEqual(self.last().body["outcome"], "completed")
         self.adapter._inbox.started.assert_called_once_with(LANE, "m_u")
 
+    async def test_segment_that_is_sent_whole_is_durable(self) -> None:
+        await self.start()
+        meta = {"expect_edits": True, "notify": True}
+        sent = await self.adapter.send("android~default", "Let me look.", "m_u", meta)
+        self.assertEqual([(e.kind, e.durable) for e in self.events[1:]], [("send", False), ("edit", True)])
+        self.assertEqual(self.last().body["text"], "Let me look.")
+        await self.adapter.edit_message("android~default", sent.message_id, "Let me look.", finalize=True)
+        self.assertEqual(len(self.events), 3)
+
     async def test_sources(self) -> None:
         for text, fields, source in (
             ("/status", {}, "command"),
