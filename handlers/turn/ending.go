@@ -2,7 +2,6 @@ package turn
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +26,7 @@ type ending struct {
 	lost   bool     // the host does not know the turn any more
 	notify bool     // the answer deserves a push
 	last   *message // the answer: the last message of the agent turn
-	sole   bool     // there is no other
+	whole  string   // its text as the host told it, "" if that is not its text
 	at     int64    // ms, 0 when nobody knows
 }
 
@@ -74,32 +73,36 @@ func (m *Machine) closeMessage(t *running, msg *message, e ending) (toldError bo
 		m.say(wire.Message{MessageID: msg.id, Role: iris.RoleSystem, Text: msg.text, ReplyTo: msg.replyTo, TS: msg.began}, t.lane)
 		return true
 	}
-	text := t.finalText(msg, e)
-	if msg != e.last { // the footer belongs to the answer
+	text := msg.text
+	switch {
+	case msg != e.last: // the footer belongs to the answer
 		e.footer, e.notify = footer{}, false
+	case e.whole != "" && !e.failed:
+		text = e.whole
 	}
 	m.stop(t, msg, text, e)
 	return e.failed && text == e.error
 }
 
 // answerOf returns which of the messages that an agent turn leaves open is its
-// answer, and whether it is the only one.
-func answerOf(open []*message) (last *message, sole bool) {
-	open = slices.DeleteFunc(slices.Clone(open), func(msg *message) bool { return msg.beat })
-	if len(open) == 0 {
-		return nil, false
+// answer, and the answer's whole text, if that is its text: with others still
+// open it may be that of another one, or of all of them.
+func (t *running) answerOf(open []*message) (last *message, whole string) {
+	for _, msg := range open {
+		switch {
+		case msg.beat:
+			continue
+		case last == nil && !t.rebuilt: // whatever was streamed
+			whole = t.agent.answer
+		case last == nil && strings.HasPrefix(t.agent.answer, msg.text):
+			whole = t.agent.answer
+		case last == nil: // something that this machine has not seen
+		case last.text == t.agent.answer || !strings.HasPrefix(t.agent.answer, msg.text):
+			whole = ""
+		}
+		last = msg
 	}
-	return open[len(open)-1], len(open) == 1
-}
-
-// finalText returns the text that an open message ends with.
-func (t *running) finalText(msg *message, e ending) string {
-	answer := t.agent.answer
-	// With others still open the answer may be the text of all of them.
-	if answer != "" && !e.failed && msg == e.last && (e.sole || strings.HasPrefix(answer, msg.text)) {
-		return answer
-	}
-	return msg.text
+	return last, whole
 }
 
 // hidden reports whether nothing of the message is to be seen yet: it holds

@@ -11,10 +11,10 @@ import (
 const finishTools = "tool_calls"
 
 // modelStart begins an agent turn: what is open is the answer of the one
-// before.
+// before, unless a hello has run ahead of the event.
 func (m *Machine) modelStart(ev link.Event, _ link.ModelStart) error {
 	if t := m.find(ev.Turn); t != nil {
-		m.nextAgentTurn(t, nil)
+		m.nextAgentTurn(t, func(msg *message) bool { return !msg.seen && msg.began >= ev.At })
 		t.agent.asked = true
 	}
 	return nil
@@ -24,11 +24,9 @@ func (m *Machine) modelStart(ev link.Event, _ link.ModelStart) error {
 // several within one processing; those of the new one stay.
 func (m *Machine) nextAgentTurn(t *running, stays func(*message) bool) {
 	m.releaseNotices(t, nil)
-	old := slices.DeleteFunc(t.messages(), func(msg *message) bool {
-		return msg.hidden() || stays != nil && stays(msg)
-	})
+	old := slices.DeleteFunc(t.messages(), func(msg *message) bool { return msg.hidden() || stays(msg) })
 	e := ending{footer: t.agent.footer(), notify: t.agent.answered}
-	e.last, e.sole = answerOf(old)
+	e.last, e.whole = t.answerOf(old)
 	for _, msg := range old {
 		m.closeMessage(t, msg, e)
 	}
@@ -52,7 +50,7 @@ func (m *Machine) heard(t *running, text string) {
 func (m *Machine) appeared(t *running) {
 	complete := func(msg *message) bool { return msg.final && !msg.hidden() && msg.text == t.agent.answer }
 	if t.agent.answered && slices.ContainsFunc(t.messages(), complete) {
-		m.nextAgentTurn(t, nil)
+		m.nextAgentTurn(t, func(*message) bool { return false })
 	}
 }
 

@@ -13,22 +13,29 @@ import (
 // plan is what a host does in the random tests: its events, in the order in
 // which the plugin puts them into its queue, and what must come of them.
 type plan struct {
-	events []link.Event
-	texts  map[string]text // by message id: what must be told, once
-	tools  int             // tool calls that must end, once each
-	pushes int             // answers of completed agent turns
+	events    []link.Event
+	texts     map[string]text // by message id: what must be told, once
+	tools     int             // tool calls that must end, once each
+	cut       int             // tool calls that may end, because their turn does
+	pushes    int             // answers of completed agent turns
+	durable   bool            // model.start is, as it ought to be: it may end a message
+	cutPushes int             // those of turns that were stopped
 }
 
 // text is what must come of a message.
 type text struct {
 	raw  string
 	beat bool
+	// The turn was stopped in its middle:
+	loose bool // whether it is a beat may not be known
+	part  bool // less may come
+	vague bool // and nobody may know to which agent turn it belongs
 }
 
 // drawPlan makes one or two lanes with one or two turns each, their events
 // shuffled into each other.
 func drawPlan(t *rapid.T) *plan {
-	p := &plan{texts: map[string]text{}}
+	p := &plan{texts: map[string]text{}, durable: rapid.IntRange(0, 3).Draw(t, "model.start is live") > 0}
 	var lanes [][]link.Event
 	for l := range rapid.IntRange(1, 2).Draw(t, "lanes") {
 		var lane []link.Event
@@ -41,15 +48,42 @@ func drawPlan(t *rapid.T) *plan {
 		lanes = append(lanes, lane)
 	}
 	p.events = shuffle(t, lanes)
+	p.number()
+	return p
+}
+
+// number gives the events their seq and time, and the edits their began.
+func (p *plan) number() {
 	seq := int64(0)
+	first := map[string]int64{}
 	for i := range p.events {
-		p.events[i].At = began + int64(i)*10
-		if p.events[i].Seq != 0 {
+		ev := &p.events[i]
+		ev.At = began + int64(i)*10
+		if ev.Seq != 0 {
 			seq++
-			p.events[i].Seq = seq
+			ev.Seq = seq
+		}
+		b := message(*ev)
+		switch ev.Kind {
+		case link.KindSend:
+			first[b.MessageID] = ev.At
+		case link.KindEdit:
+			b.Began = first[b.MessageID]
+			ev.Body = event("", false, "", b).Body
 		}
 	}
-	return p
+}
+
+// message is the body of an event about a message, or zero.
+func message(ev link.Event) link.Edit {
+	if ev.Kind != link.KindSend && ev.Kind != link.KindEdit {
+		return link.Edit{}
+	}
+	var b link.Edit
+	if err := json.Unmarshal(ev.Body, &b); err != nil {
+		panic(err)
+	}
+	return b
 }
 
 // shuffle merges sequences, each of which keeps its order.
@@ -88,21 +122,63 @@ func (p *plan) drawTurn(t *rapid.T, name string) []link.Event {
 	out := []link.Event{event(name, true, link.KindTurnStart, link.TurnStart{Source: link.SourceUser})}
 	outcome := link.OutcomeCompleted
 	index := 0
-	for a := range rapid.IntRange(0, 2).Draw(t, "agent turns") {
+	var late []link.Event
+	n := rapid.IntRange(0, 2).Draw(t, "agent turns")
+	for a := range n {
 		var evs []link.Event
+		pushes := p.pushes
 		evs, outcome = p.drawAgentTurn(t, name, fmt.Sprintf("%s%d", name, a), &index)
+		if a == n-1 && rapid.IntRange(0, 3).Draw(t, "stop") == 0 {
+			outcome, p.pushes, p.cutPushes = link.OutcomeStopped, pushes, p.cutPushes+p.pushes-pushes
+			evs, late = p.stop(evs, rapid.IntRange(0, len(evs)).Draw(t, "stop after"))
+		}
 		out = append(out, evs...)
 	}
-	return append(out, event(name, true, link.KindTurnEnd, link.TurnEnd{
+	out = append(out, event(name, true, link.KindTurnEnd, link.TurnEnd{
 		Outcome: outcome, Tokens: 7, Reasoning: "why", Runtime: link.Runtime{Model: "m"},
 	}))
+	for id, want := range p.texts {
+		want.vague = want.vague || !p.durable && n > 1 && strings.HasPrefix(id, "m_"+name)
+		p.texts[id] = want
+	}
+	return append(out, late...)
+}
+
+// stop ends an agent turn in its middle, as /stop does: no edit comes any more,
+// and the end of a running tool comes after that of the turn.
+func (p *plan) stop(evs []link.Event, n int) (kept, late []link.Event) {
+	open := ""
+	for i, ev := range evs {
+		switch ev.Kind {
+		case link.KindSend, link.KindEdit:
+			b := message(ev)
+			want := p.texts[b.MessageID]
+			want.loose, want.part = true, want.part || i >= n
+			p.texts[b.MessageID] = want
+		case link.KindToolStart:
+			if i < n {
+				open = string(ev.Body)
+			} else {
+				p.tools--
+			}
+		case link.KindToolEnd:
+			if i < n {
+				open = ""
+			} else if open != "" { // it may have been lost before its turn ended
+				open, late = "", append(late, ev)
+				p.tools--
+				p.cut++
+			}
+		}
+	}
+	return evs[:n], late
 }
 
 // drawAgentTurn makes the model calls between one model.start and the next.
 // The hooks keep their order, the callbacks theirs, and a call begins when the
 // tools of the one before have ended; beyond that anything may overtake.
 func (p *plan) drawAgentTurn(t *rapid.T, turn, name string, index *int) ([]link.Event, string) {
-	hooks := []link.Event{event(turn, false, link.KindModelStart, link.ModelStart{Text: "go"})}
+	hooks := []link.Event{event(turn, p.durable, link.KindModelStart, link.ModelStart{Text: "go"})}
 	var calls []link.Event
 	var after []int // how many hooks must be out before the callback
 	n := rapid.IntRange(1, 3).Draw(t, "calls")
@@ -191,9 +267,9 @@ func drawCallbacks(t *rapid.T, turn, id, raw string, last bool) []link.Event {
 			out = append(out, event(turn, false, link.KindSend, link.Send{MessageID: id, Text: string(runes[:from]) + " ▉", ReplyTo: "m_user", Streaming: true}))
 			continue
 		}
-		out = append(out, event(turn, false, link.KindEdit, link.Edit{MessageID: id, Text: string(runes[:from]) + " ▉", ReplyTo: "m_user", Began: began + 1}))
+		out = append(out, event(turn, false, link.KindEdit, link.Edit{MessageID: id, Text: string(runes[:from]) + " ▉", ReplyTo: "m_user"}))
 	}
-	final := event(turn, true, link.KindEdit, link.Edit{MessageID: id, Text: raw, Final: true, ReplyTo: "m_user", Began: began + 1})
+	final := event(turn, true, link.KindEdit, link.Edit{MessageID: id, Text: raw, Final: true, ReplyTo: "m_user"})
 	if out = append(out, final); last {
 		out = append(out, final)
 	}
@@ -212,27 +288,27 @@ func drawTool(t *rapid.T, turn string, index int) []link.Event {
 
 // hello is what the plugin says after the first n events of the plan: of each
 // turn whose end was not acked the messages that appeared and are not named by
-// done, and the open tools.
+// done, and the open tools, as they were at its end.
 func (p *plan) hello(n int, acked int64, done func(id string) bool) link.Hello {
 	h := link.Hello{Agent: link.Agent{Streaming: true}}
 	turns := map[string]*link.Turn{}
+	over := map[string]bool{}
 	var order []string
 	for _, ev := range p.events[:n] {
 		h.LastSeq = max(h.LastSeq, ev.Seq)
+		if over[ev.Turn] {
+			continue
+		}
 		switch ev.Kind {
 		case link.KindTurnStart:
 			turns[ev.Turn] = &link.Turn{Turn: ev.Turn, ChatID: ev.ChatID, StartedAt: ev.At, Source: link.SourceUser}
 			order = append(order, ev.Turn)
 		case link.KindTurnEnd:
-			if ev.Seq <= acked {
+			if over[ev.Turn] = true; ev.Seq <= acked {
 				delete(turns, ev.Turn)
 			}
 		case link.KindSend, link.KindEdit:
-			b, err := link.Decode[link.Edit](ev.Body)
-			if err != nil {
-				panic(err)
-			}
-			nameMessage(turns[ev.Turn], b, done)
+			nameMessage(turns[ev.Turn], message(ev), ev.At, done)
 		case link.KindToolStart:
 			b, err := link.Decode[link.ToolStart](ev.Body)
 			if err != nil {
@@ -251,7 +327,7 @@ func (p *plan) hello(n int, acked int64, done func(id string) bool) link.Hello {
 	return h
 }
 
-func nameMessage(t *link.Turn, b link.Edit, done func(id string) bool) {
+func nameMessage(t *link.Turn, b link.Edit, at int64, done func(id string) bool) {
 	if done(b.MessageID) {
 		return
 	}
@@ -262,7 +338,7 @@ func nameMessage(t *link.Turn, b link.Edit, done func(id string) bool) {
 			return
 		}
 	}
-	t.Messages = append(t.Messages, link.TurnMessage{MessageID: b.MessageID, Text: b.Text, Began: began + 1})
+	t.Messages = append(t.Messages, link.TurnMessage{MessageID: b.MessageID, Text: b.Text, Began: at})
 }
 
 // clean is what must be left of a raw text, done the simple way.

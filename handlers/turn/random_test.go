@@ -1,6 +1,8 @@
 package turn_test
 
 import (
+	"strconv"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -105,34 +107,41 @@ func (g *gateway) resume(t *rapid.T, n int, exact bool) {
 // and push is there exactly once.
 func TestRandom(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		p := drawPlan(t)
-		g := newGateway(p)
-		loss := rapid.SampledFrom([]int{0, 0, 30, 100}).Draw(t, "live events lost, %")
-		breaks := rapid.IntRange(0, 2).Draw(t, "breaks")
-		died, broke := false, false
-		for i := 0; i < len(p.events); i++ {
-			if breaks > 0 && rapid.IntRange(0, len(p.events)).Draw(t, "break") < 2 {
-				breaks, broke = breaks-1, true
-				// The gateway is away for some events.
-				i = min(len(p.events), i+rapid.IntRange(0, 12).Draw(t, "away"))
-				if rapid.Bool().Draw(t, "gateway dies") {
-					died = true
-					g.die(t)
-				}
-				g.resume(t, i, rapid.Bool().Draw(t, "the host knows what is stopped"))
-				if i == len(p.events) {
-					break
-				}
+	for i := range 10 { // a check is 100 runs
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, random)
+		})
+	}
+}
+
+func random(t *rapid.T) {
+	p := drawPlan(t)
+	g := newGateway(p)
+	loss := rapid.SampledFrom([]int{0, 0, 30, 100}).Draw(t, "live events lost, %")
+	breaks := rapid.IntRange(0, 2).Draw(t, "breaks")
+	died, broke := false, false
+	for i := 0; i < len(p.events); i++ {
+		if breaks > 0 && rapid.IntRange(0, len(p.events)).Draw(t, "break") < 2 {
+			breaks, broke = breaks-1, true
+			// The gateway is away for some events.
+			i = min(len(p.events), i+rapid.IntRange(0, 12).Draw(t, "away"))
+			if rapid.Bool().Draw(t, "gateway dies") {
+				died = true
+				g.die(t)
 			}
-			ev := p.events[i]
-			if ev.Seq == 0 && rapid.IntRange(1, 100).Draw(t, "lose") <= loss {
-				continue
+			g.resume(t, i, rapid.Bool().Draw(t, "the host knows what is stopped"))
+			if i == len(p.events) {
+				break
 			}
-			g.handle(t, ev)
 		}
-		g.verify(t, died, broke || loss > 0)
-	})
+		ev := p.events[i]
+		if ev.Seq == 0 && rapid.IntRange(1, 100).Draw(t, "lose") <= loss {
+			continue
+		}
+		g.handle(t, ev)
+	}
+	g.verify(t, died, broke || loss > 0)
 }
 
 func (g *gateway) verify(t *rapid.T, died, lossy bool) {
@@ -142,11 +151,16 @@ func (g *gateway) verify(t *rapid.T, died, lossy bool) {
 	for id, want := range g.plan.texts {
 		row, ok := g.rows[id]
 		switch text := clean(want.raw); {
+		case want.vague && lossy:
+		case want.part:
+			if !strings.HasPrefix(text, row.Text) {
+				t.Errorf("%s: text %q is no part of %q", id, row.Text, want.raw)
+			}
 		case ok != (text != "") && !(ok && row.Text == ""):
 			t.Errorf("%s: row %v of %q", id, ok, want.raw)
 		case row.Text != text:
 			t.Errorf("%s: text %q, want %q", id, row.Text, text)
-		case ok && !died && row.Commentary != want.beat:
+		case ok && !died && !want.loose && row.Commentary != want.beat:
 			t.Errorf("%s: beat %v, want %v", id, row.Commentary, want.beat)
 		case ok && row.Commentary && !want.beat:
 			t.Errorf("%s: an answer became a beat", id)
@@ -157,10 +171,10 @@ func (g *gateway) verify(t *rapid.T, died, lossy bool) {
 	if len(g.rows) > len(g.plan.texts) {
 		t.Errorf("%d rows of %d texts", len(g.rows), len(g.plan.texts))
 	}
-	if g.ends != g.plan.tools {
+	if g.ends < g.plan.tools || g.ends > g.plan.tools+g.plan.cut {
 		t.Errorf("%d tools ended of %d", g.ends, g.plan.tools)
 	}
-	if !lossy && g.pushes != g.plan.pushes { // a model.start that is lost hides an interrupted answer
+	if most := g.plan.pushes + g.plan.cutPushes; !lossy && (g.pushes < g.plan.pushes || g.pushes > most) { // a model.start that is lost hides an interrupted answer
 		t.Errorf("%d pushes, want %d", g.pushes, g.plan.pushes)
 	}
 }

@@ -121,12 +121,12 @@ func (m *Machine) turnEnd(ev link.Event, b link.TurnEnd) error {
 	e := ending{
 		footer: t.footer(b),
 		failed: b.Outcome == link.OutcomeFailed,
-		notify: b.Outcome == link.OutcomeCompleted,
+		notify: b.Outcome == link.OutcomeCompleted || t.agent.answered, // stopped after its answer
 		at:     ev.At,
 	}
 	if e.failed {
 		e.error, _ = cleanFinal(b.Error)
-		e.footer = footer{}
+		e.footer, e.notify = footer{}, false
 	}
 	m.releaseNotices(t, t.errors(e))
 	m.closeAll(t, e)
@@ -138,7 +138,7 @@ func (m *Machine) turnEnd(ev link.Event, b link.TurnEnd) error {
 func (m *Machine) closeAll(t *running, e ending) {
 	told := !e.failed || e.error == ""
 	m.dropHidden(t)
-	e.last, e.sole = answerOf(t.messages())
+	e.last, e.whole = t.answerOf(t.messages())
 	for _, o := range slices.Clone(t.open) {
 		if o.tool != nil {
 			m.cutTool(t, o.tool, e.at)
