@@ -29,6 +29,7 @@ func TestOperations(t *testing.T) {
 	}
 	message := iris.CreateMessage{Message: iris.Message{ID: "m", Lane: lane}}
 	another := iris.CreateMessage{Message: iris.Message{ID: "m2", Lane: lane}}
+	more := iris.CreateMessage{Message: iris.Message{ID: "m3", Lane: lane}}
 	for _, step := range []struct {
 		name string
 		call func() error
@@ -48,12 +49,13 @@ func TestOperations(t *testing.T) {
 		{"first entry", commit(1, 0, nil), operations{writes: 1}},
 		{"entry with guard", commit(2, 1, nil, message, iris.SetBusy{Lane: lane, Turn: "t"}), operations{writes: 4}},
 		{"entry of a full log", commit(3, 0, []int64{1}, another, iris.SetBusy{Lane: lane}), operations{writes: 3, deletes: 1}},
-		{"attach", commit(4, 0, []int64{2}, iris.SetDeviceLink{Device: "d", Link: iris.Link{ID: "l"}}), operations{writes: 2, deletes: 1}},
+		{"a third message", commit(4, 0, []int64{2}, more), operations{writes: 2, deletes: 1}},
+		{"attach", commit(5, 0, []int64{3}, iris.SetDeviceLink{Device: "d", Link: iris.Link{ID: "l"}}), operations{writes: 2, deletes: 1}},
 		{"head", func() error { _, err := s.Head(ctx, "g"); return err }, operations{reads: 1}},
-		{"entry", func() error { _, _, err := s.Entry(ctx, "g", 3); return err }, operations{reads: 1}},
-		{"entries", func() error { _, err := s.Entries(ctx, "g", 2, 10); return err }, operations{reads: 2}},
+		{"entry", func() error { _, _, err := s.Entry(ctx, "g", 4); return err }, operations{reads: 1}},
+		{"entries", func() error { _, err := s.Entries(ctx, "g", 3, 10); return err }, operations{reads: 2}},
 		{"history, a page", func() error { _, _, err := s.History(ctx, "g", lane, nil, 1); return err }, operations{reads: 2}},
-		{"history, the end", func() error { _, _, err := s.History(ctx, "g", lane, nil, 10); return err }, operations{reads: 2}},
+		{"history, the end", func() error { _, _, err := s.History(ctx, "g", lane, nil, 10); return err }, operations{reads: 3}},
 		{"device", func() error { _, err := s.Device(ctx, "g", "d"); return err }, operations{reads: 1}},
 		{"gateway", func() error { _, err := s.Gateway(ctx, "g"); return err }, operations{reads: 1}},
 		{"channels", func() error { _, err := s.Channels(ctx, "g"); return err }, operations{reads: 1}},
@@ -142,4 +144,27 @@ func TestCommitsPassListeners(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// A listener that has returned is no stream any more: its caller listens anew
+// every 128 entries, and streams are counted.
+func TestFollowEndsItsStream(t *testing.T) {
+	p := startProxy(t, 100)
+	s := open(t)
+	defer s.Close()
+	for cursor := int64(1); cursor <= 128; cursor++ {
+		if err := s.Append(t.Context(), "g", iris.Commit{Entry: iris.Entry{Cursor: cursor, Writer: "other"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Follow(t.Context(), "g", 0, "mine", func([]iris.Entry) {}); err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		if p.running(service+"Listen", 0) == 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("the stream of a listener that returned is still open after 10 s")
 }

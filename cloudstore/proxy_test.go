@@ -20,6 +20,8 @@ import (
 	"iris-gateway/testenv"
 )
 
+const service = "/google.firestore.v1.Firestore/"
+
 // operations are what Firestore bills.
 type operations struct {
 	reads, writes, deletes int
@@ -33,6 +35,7 @@ type proxy struct {
 	senders  sync.WaitGroup
 	mu       sync.Mutex
 	ops      operations
+	open     map[string]int  // calls that run, by method
 	heard    map[string]bool // documents and versions that a listener was sent
 }
 
@@ -65,7 +68,7 @@ func startProxy(t *testing.T, maxStreams uint32) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{upstream: upstream, heard: map[string]bool{}}
+	p := &proxy{upstream: upstream, open: map[string]int{}, heard: map[string]bool{}}
 	srv := grpc.NewServer(grpc.ForceServerCodecV2(raw{}), grpc.UnknownServiceHandler(p.handle),
 		grpc.MaxConcurrentStreams(maxStreams), grpc.MaxRecvMsgSize(64<<20))
 	served := make(chan struct{})
@@ -88,6 +91,8 @@ func (p *proxy) handle(_ any, down grpc.ServerStream) error {
 	ctx, cancel := context.WithCancel(down.Context())
 	defer cancel()
 	method, _ := grpc.MethodFromServerStream(down)
+	p.running(method, 1)
+	defer p.running(method, -1)
 	if md, ok := metadata.FromIncomingContext(ctx); ok {
 		ctx = metadata.NewOutgoingContext(ctx, md)
 	}
@@ -124,11 +129,18 @@ func (p *proxy) handle(_ any, down grpc.ServerStream) error {
 	}
 }
 
+// running adds to the calls of a method that run and returns their number.
+func (p *proxy) running(method string, add int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.open[method] += add
+	return p.open[method]
+}
+
 // count adds what a message costs.
 func (p *proxy) count(method string, msg []byte, request bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	const service = "/google.firestore.v1.Firestore/"
 	switch {
 	case method == service+"Commit" && request:
 		var m pb.CommitRequest

@@ -208,6 +208,8 @@ func testCopies(f *fixture) {
 		h.Commands[0] = 'X'
 	}
 	spoil(e, m, host)
+	w := f.follow(0, "mine") // what is delivered is a copy as well
+	spoil(<-w.got, fullMessage(), iris.Host{Commands: []byte("x")})
 	for range 2 { // what was read is spoilt too, and read again
 		gotE, _, err := f.Entry(f.ctx, f.g, 1)
 		noError(f.T, err)
