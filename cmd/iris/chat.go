@@ -26,7 +26,7 @@ type chatFlags struct {
 
 func (f *chatFlags) addFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.reasoning, "reasoning", false, "show all of the agent's reasoning, not just its beginning")
-	cmd.Flags().DurationVar(&f.wait, "wait", 10*time.Minute, "how long to wait for answers when the input has ended")
+	cmd.Flags().DurationVar(&f.wait, "wait", 10*time.Minute, "through a pipe: how long to wait for each answer")
 }
 
 // options are those of a chat on the streams of a command.

@@ -32,7 +32,7 @@ type Options struct {
 	JSON      bool          // write frames as they are, one a line, instead
 	Reasoning bool          // all of the reasoning
 	History   int           // how many messages to show at the start
-	Wait      time.Duration // how long to wait for answers after the end of In
+	Wait      time.Duration // with pipes: how long to wait for the connection and for each answer; 0 is for ever
 	Quiet     time.Duration // after which silence an answer counts as complete that ended no turn; default 3 s
 }
 
@@ -70,8 +70,10 @@ type chat struct {
 	waiting    map[string]bool   // client ids without echo
 	unread     map[string]string // own messages, by id, that the host does not have yet
 	typed      string            // what was typed at the prompt, as long as nothing stands below it
+	next       string            // with pipes: a line that waits
 	turn       *exchange         // with pipes: what has to be answered before the next line
-	trouble    string            // why there is no connection, as told
+	online     bool
+	trouble    string // why there is no connection, as told
 	refused    error
 	overdue    <-chan time.Time
 }
@@ -104,7 +106,18 @@ func newChat(ctx context.Context, opts Options) *chat {
 		}
 	}
 	c.client = device.New(opts.Device)
+	if !opts.Interactive {
+		c.overdue = after(opts.Wait)
+	}
 	return c
+}
+
+// after is time.After; 0 is for ever.
+func after(d time.Duration) <-chan time.Time {
+	if d == 0 {
+		return nil
+	}
+	return time.After(d)
 }
 
 // readLines reads in until it ends. A read cannot be interrupted: the
@@ -135,8 +148,16 @@ func readLines(ctx context.Context, in io.Reader) <-chan string {
 func (c *chat) loop(ctx context.Context, ended <-chan error) error {
 	for {
 		c.hint()
+		if c.next != "" && c.ready && c.turn == nil {
+			text := c.next
+			c.next = ""
+			if c.line(text) {
+				return nil
+			}
+			continue
+		}
 		lines := c.lines
-		if !c.opts.Interactive && (!c.ready || c.turn != nil) {
+		if c.next != "" {
 			lines = nil // one after the other
 		}
 		select {
@@ -154,18 +175,28 @@ func (c *chat) loop(ctx context.Context, ended <-chan error) error {
 				c.lines = nil
 				break
 			}
-			if c.line(line) {
+			if !c.opts.Interactive {
+				c.next = line
+			} else if c.line(line) {
 				return nil
 			}
 		case <-c.turn.quiet():
 			c.turn = nil
 		case <-c.overdue:
-			return fmt.Errorf("no complete answer after %s; it will be in the history", c.opts.Wait)
+			return c.late()
 		}
 		if c.lines == nil && c.finished() {
 			return c.refused
 		}
 	}
+}
+
+// late says what did not come in time.
+func (c *chat) late() error {
+	if !c.ready {
+		return fmt.Errorf("no connection within %s", c.opts.Wait)
+	}
+	return fmt.Errorf("no complete answer within %s; it will be in the history", c.opts.Wait)
 }
 
 // finished reports, after the end of the input, whether there is nothing left
@@ -174,10 +205,7 @@ func (c *chat) finished() bool {
 	if c.opts.Interactive {
 		return true
 	}
-	if c.overdue == nil && c.opts.Wait > 0 {
-		c.overdue = time.After(c.opts.Wait)
-	}
-	return c.ready && c.turn == nil
+	return c.ready && c.turn == nil && c.next == ""
 }
 
 // line takes a line that was typed, and reports whether it ends the chat.
@@ -203,6 +231,7 @@ func (c *chat) line(text string) (quit bool) {
 	}
 	if !c.opts.Interactive {
 		c.turn = newExchange(id, c.view.busy, c.opts.Quiet)
+		c.overdue = after(c.opts.Wait)
 		c.view.begin(markUser, c.view.style.Accent)
 		c.view.grow(terminal.Clean(text))
 		c.view.last = ownLine
@@ -224,13 +253,12 @@ func (c *chat) refuse(err error) {
 func (c *chat) event(e device.Event) error {
 	c.writeJSON(e)
 	switch e := e.(type) {
-	case device.Connecting:
-		c.host = ""
 	case device.Connected:
 		c.connected(e)
 	case device.Synced:
 		return c.synced(e)
 	case device.Lost:
+		c.online = false
 		c.lost(e)
 	case device.Sent:
 		c.sent(e)
@@ -249,7 +277,7 @@ func (c *chat) event(e device.Event) error {
 // lost says why there is no connection: once, not at every try.
 func (c *chat) lost(e device.Lost) {
 	why := terminal.CleanLine(e.Err.Error())
-	if why == c.trouble || e.Retry == 0 { // 0: the gateway has said that it goes away
+	if why == c.trouble || c.host == wire.StateRestarting { // told already
 		return
 	}
 	c.trouble = why
@@ -268,7 +296,7 @@ func (c *chat) say(text string) {
 
 // connected learns the lanes.
 func (c *chat) connected(e device.Connected) {
-	c.trouble = ""
+	c.trouble, c.host, c.online = "", "", true
 	for _, ch := range e.Ack.Channels {
 		lane := iris.Lane{ChatID: ch.ChatID, ThreadID: ch.ThreadID}
 		c.view.names[lane] = ch.Name
@@ -431,7 +459,7 @@ func (c *chat) hint() {
 	dim := v.style.Dim
 	switch tool := v.toolHint(); {
 	case !c.opts.Live:
-	case c.host == "" || !c.ready:
+	case !c.online || !c.ready:
 		v.show("connecting …", dim)
 	case tool != "":
 		v.show(tool, dim)

@@ -2,11 +2,11 @@ package device
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -67,17 +67,30 @@ func dial(ctx context.Context, url string) (*websocket.Conn, error) {
 		return conn, nil
 	}
 	if resp != nil && resp.StatusCode != http.StatusSwitchingProtocols {
-		text := ""
-		if resp.Body != nil {
-			b, _ := io.ReadAll(io.LimitReader(resp.Body, 200))
-			text = strings.TrimSpace(string(b))
-		}
-		return nil, fmt.Errorf("the gateway answers %s %s", resp.Status, text)
+		return nil, answerError(resp)
 	}
 	if ctx.Err() != nil {
 		return nil, errors.New("the gateway does not answer")
 	}
 	return nil, fmt.Errorf("the gateway cannot be reached: %w", root(err))
+}
+
+// answerError is why the gateway, or whoever sits at its address, did not
+// upgrade to a WebSocket.
+func answerError(resp *http.Response) error {
+	var body struct {
+		Error struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if resp.Body != nil {
+		data, _ := io.ReadAll(io.LimitReader(resp.Body, 1024)) // what Dial keeps
+		_ = json.Unmarshal(data, &body)
+	}
+	if body.Error.Message != "" {
+		return errors.New(body.Error.Message)
+	}
+	return fmt.Errorf("no Iris gateway there: it answers %s", resp.Status)
 }
 
 // root is the innermost error: the outer ones only say which function failed.
