@@ -126,12 +126,14 @@ func (h *hostSession) received(a *hub.Actor, cursor int64) {
 // errSuperseded says that a newer link of the host is in the log.
 var errSuperseded = errors.New("a newer link of the host took over")
 
+// receiptDraft makes the receipts of messages that the log does not have yet:
+// what it says was received has its receipts in it.
 func receiptDraft(s *hub.State, messages []sentMessage, cursor int64) hub.Draft {
 	mark := s.Host
 	mark.Received = max(mark.Received, min(cursor, s.Cursor))
 	d := hub.Draft{Host: &mark}
 	for _, m := range messages {
-		if _, ok := s.Channel(m.lane); ok {
+		if _, ok := s.Channel(m.lane); ok && m.cursor > s.Host.Received {
 			d.Add(m.lane, wire.ReadReceipt{MessageID: m.id})
 			d.Messages = append(d.Messages, m.id)
 		}

@@ -30,12 +30,13 @@ const maxHostPending = 4 << 20
 
 // hostSession is the connection of a host, from the upgrade to the end.
 type hostSession struct {
-	server *Server
-	log    *slog.Logger
-	ws     *websocket.Conn
-	socket *hub.Socket
-	hello  link.Hello
-	room   *semaphore.Weighted // of maxHostPending
+	server  *Server
+	log     *slog.Logger
+	ws      *websocket.Conn
+	socket  *hub.Socket
+	hello   link.Hello
+	address string              // where it comes from, for limits
+	room    *semaphore.Weighted // of maxHostPending
 
 	gateway *hub.Gateway
 	release func() // of gateway
@@ -72,6 +73,7 @@ func (s *Server) handleHost(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h := &hostSession{server: s, log: s.log, ws: ws, room: semaphore.NewWeighted(maxHostPending)}
+	h.address = s.address(r)
 	h.socket = s.cfg.Hub.NewSocket(s.ctx, conn{ws}, nil)
 	remove := s.add(h.socket, false)
 	defer remove()
@@ -139,10 +141,9 @@ func (h *hostSession) attach(ctx context.Context) (start int64, err error) {
 	}
 	attached := make(chan error, 1)
 	err = h.gateway.Do(func(a *hub.Actor) {
-		known := a.State().Host
-		a.AttachHost(h.host, h.row(), h.hello.Epoch, func(a *hub.Actor, err error) {
+		a.AttachHost(h.host, h.row(), h.hello.Epoch, func(a *hub.Actor, before iris.HostMark, err error) {
 			if err == nil {
-				start = h.welcome(a, known)
+				start = h.welcome(a, before)
 			}
 			attached <- err
 		})

@@ -31,12 +31,15 @@ type Host struct {
 }
 
 // AttachHost makes h the host's connection: it appends the attachment, and
-// then calls attached on the actor. A new epoch begins with event 1.
-func (a *Actor) AttachHost(h *Host, host iris.Host, epoch string, attached func(a *Actor, err error)) {
+// then calls attached on the actor, with what the log said of the host just
+// before. A new epoch begins with event 1.
+func (a *Actor) AttachHost(h *Host, host iris.Host, epoch string, attached func(a *Actor, before iris.HostMark, err error)) {
 	h.Link.Instance = a.writer
 	host.Link = h.Link
+	var before iris.HostMark
 	a.Propose(Proposal{
 		Decide: func(s *State) (Draft, error) {
+			before = s.Host // not what was known when the host came: another instance may have gone on
 			mark := s.Host
 			if mark.Epoch != epoch {
 				mark.Epoch, mark.Seq = epoch, 0
@@ -57,7 +60,7 @@ func (a *Actor) AttachHost(h *Host, host iris.Host, epoch string, attached func(
 				h.pos = r.Cursor
 				a.host = h
 			}
-			attached(a, r.Err)
+			attached(a, before, r.Err)
 			if h.gone {
 				a.DetachHost(h)
 			}
