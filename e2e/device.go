@@ -199,9 +199,30 @@ func (d *Device) Await(t testing.TB, mark int, what string, match func(Frame) bo
 	t.Helper()
 	f, err := d.await(mark, match)
 	if err != nil {
-		t.Fatalf("%s awaited %s, but %v; it got:\n%s", d.Name, what, err, list(d.Frames(mark)))
+		t.Fatalf("%s awaited %s, but %v; it got:\n%s\nand the log has:\n%s", d.Name, what, err, list(d.Frames(mark)), d.readLog(t))
 	}
 	return f
+}
+
+// readLog is what a sync from the start brings, for a person who looks for what
+// did not come: was it never made, or not delivered?
+func (d *Device) readLog(t testing.TB) string {
+	if !d.gate.Running() {
+		return "  (the gateway does not run)"
+	}
+	d.Dial(t)
+	mark := d.Mark()
+	_ = d.TryWrite(t, d.HelloFrame())
+	if _, err := d.await(mark, Is("hello.ack")); err != nil {
+		return "  " + err.Error()
+	}
+	mark = d.Mark()
+	_ = d.TryWrite(t, `{"v":1,"type":"sync","id":"log","payload":{"cursor":0}}`)
+	_, err := d.await(mark, func(f Frame) bool { return string(f.ID) == `"log"` })
+	if err != nil {
+		return "  " + err.Error()
+	}
+	return list(d.Frames(mark))
 }
 
 func (d *Device) await(mark int, match func(Frame) bool) (Frame, error) {

@@ -35,6 +35,8 @@ type Gateway struct {
 	addr string // host:port
 	out  *output
 	p    *proc.Process // nil before the first start
+
+	started time.Time // the newest start
 }
 
 // BuildGateway builds the real binary, with the race detector, once for all tests.
@@ -78,7 +80,7 @@ func (g *Gateway) Start(t testing.TB) {
 	if err != nil {
 		t.Fatalf("start the gateway: %v", err)
 	}
-	g.p = p
+	g.p, g.started = p, time.Now()
 	err = g.out.await(from, startLimit, p.Done(), func(line string) bool {
 		var l struct{ Message, Addr string }
 		if json.Unmarshal([]byte(line), &l) != nil || l.Message != "listening" || l.Addr == "" {
@@ -123,8 +125,19 @@ func (g *Gateway) Stop() {
 	}
 }
 
-// ShowOnFailure prints what it wrote during this test, if the test fails.
-func (g *Gateway) ShowOnFailure(t testing.TB) { g.out.showOnFailure(t, "the gateway") }
+// ShowOnFailure prints what it wrote during this test, if the test fails. One that
+// still runs is ended by SIGQUIT, so that the last it writes is where each of its
+// goroutines stood: a test mostly fails because something did not come.
+func (g *Gateway) ShowOnFailure(t testing.TB) {
+	g.out.showOnFailure(t, "the gateway")
+	t.Cleanup(func() {
+		if t.Failed() && g.Running() {
+			g.p.Signal(syscall.SIGQUIT)
+			g.p.Wait(10 * time.Second)
+			g.p.Kill()
+		}
+	})
+}
 
 // Host is a gateway as the operator makes it for one hermes host.
 type Host struct {
@@ -154,8 +167,9 @@ func (g *Gateway) Pair(t testing.TB, h Host, name string) string {
 	return d.Token
 }
 
-// AwaitHost waits until the host is attached, by asking: nothing announces it to
-// an operator.
+// AwaitHost waits until the host is attached to the gateway as it runs now, by
+// asking: nothing announces it to an operator. A gateway that was killed left the
+// host attached in its log, so it counts only when it was seen since.
 func (g *Gateway) AwaitHost(t testing.TB, h Host) {
 	t.Helper()
 	var list json.RawMessage
@@ -164,14 +178,17 @@ func (g *Gateway) AwaitHost(t testing.TB, h Host) {
 		var l struct {
 			Gateways []struct {
 				ID   string `json:"gateway_id"`
-				Host struct{ Attached bool }
+				Host struct {
+					Attached bool
+					Seen     int64
+				}
 			}
 		}
 		if err := json.Unmarshal(list, &l); err != nil {
 			t.Fatalf("GET /admin/gateways: %v in %s", err, list)
 		}
 		for _, gw := range l.Gateways {
-			if gw.ID == h.GatewayID && gw.Host.Attached {
+			if gw.ID == h.GatewayID && gw.Host.Attached && gw.Host.Seen >= g.started.UnixMilli() {
 				return
 			}
 		}

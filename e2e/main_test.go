@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -106,6 +107,12 @@ func (s *stack) create(t *testing.T, python string) {
 	}
 	s.hermes = hermes
 }
+
+// unique makes a name that no other run of a test in this process has used: a
+// phone that sends the same client_id again gets its old message back.
+func unique(name string) string { return fmt.Sprintf("%s-%d", name, lastUnique.Add(1)) }
+
+var lastUnique atomic.Int64
 
 func (s *stack) stop() {
 	s.mu.Lock()

@@ -88,7 +88,7 @@ func (o *output) showOnFailure(t testing.TB, name string) {
 			return
 		}
 		lines, _, _ := o.since(start)
-		t.Logf("%s wrote during this test:\n%s", name, lastLines(strings.Join(lines, "\n"), 150))
+		t.Logf("%s wrote during this test:\n%s", name, lastLines(strings.Join(lines, "\n"), 600))
 	})
 }
 

@@ -38,7 +38,7 @@ var scenarios = map[string][]Round{
 		"Hello to you as well. ", "This answer comes in pieces, ", "one after the other, ",
 		"so that it is seen growing. ", "That is all there is.",
 	}}},
-	"slow": {{Say: pieces("line %d of a long, slow answer\n", 40)}},
+	"slow": {{Say: append(pieces("Part %d of a long and slow answer. ", 40), "The end.")}},
 	"long": {{Say: []string{
 		"# Report\n\nA **bold** word, *italics*, `code`.\n\n", "1. first\n2. second\n   - nested\n\n",
 		"```go\nfunc main() { println(\"héllo, 世界\") }\n```\n\n", "| a | b |\n|---|---|\n| 1 | 2 |\n\n",
