@@ -7,6 +7,7 @@ import (
 
 	"iris-gateway/cloudstore"
 	"iris-gateway/cloudstore/storetest"
+	"iris-gateway/iris"
 	"iris-gateway/testenv"
 )
 
@@ -27,4 +28,29 @@ func open(t testing.TB) *cloudstore.Store {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// An append as in a running gateway: entry, message, busy, and the ring's drop.
+func BenchmarkAppend(b *testing.B) {
+	s := open(b)
+	defer s.Close()
+	lane := iris.Lane{ChatID: iris.DefaultChat}
+	if err := s.CreateGateway(b.Context(), iris.Gateway{ID: "g"}, iris.Token{Hash: "h"}); err != nil {
+		b.Fatal(err)
+	}
+	for n := int64(1); b.Loop(); n++ {
+		c := iris.Commit{
+			Entry: iris.Entry{Cursor: n, Writer: "w", Frames: []string{`{"type":"message"}`}},
+			Changes: []iris.Change{
+				iris.CreateMessage{Message: iris.Message{ID: iris.NewID("m_"), Lane: lane, Text: "hello"}},
+				iris.SetBusy{Lane: lane, Turn: "t"},
+			},
+		}
+		if n > 20 {
+			c.Drop = []int64{n - 20}
+		}
+		if err := s.Append(b.Context(), "g", c); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
