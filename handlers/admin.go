@@ -142,7 +142,7 @@ func (s *Server) handleListDevices(w http.ResponseWriter, r *http.Request) error
 	for _, d := range devices {
 		list = append(list, deviceInfo{
 			DeviceID: d.ID, Name: d.Name, Attached: d.Link.Alive(time.Now()), Cursor: d.Cursor,
-			LastPushedCursor: d.LastPushed, Push: "none", Seen: millis(d.Seen), Created: millis(d.Created),
+			LastPushedCursor: d.LastPushed, Push: pushKind(d), Seen: millis(d.Seen), Created: millis(d.Created),
 		})
 	}
 	reply(w, http.StatusOK, map[string]any{"devices": list})

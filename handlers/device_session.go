@@ -22,6 +22,7 @@ func (d *deviceSession) readFrames(ctx context.Context) error {
 			d.reply(nil, iris.Errorf(iris.CodeUnsupported, "binary frame without a transfer"))
 			continue
 		}
+		over := d.limits.frame()
 		req, err := wire.Decode(data)
 		switch {
 		case errors.Is(err, wire.ErrMalformed):
@@ -29,6 +30,8 @@ func (d *deviceSession) readFrames(ctx context.Context) error {
 				return &wire.CloseError{Code: wire.CloseMalformed, Err: iris.Errorf(iris.CodeUnsupported, "%d malformed frames", d.malformed)}
 			}
 			d.reply(nil, err)
+		case over != nil:
+			d.reply(req.ID, over)
 		case err != nil:
 			d.reply(req.ID, err)
 		default:
@@ -48,16 +51,56 @@ func (d *deviceSession) handle(ctx context.Context, req wire.Request) error {
 		return d.handleSync(req)
 	case wire.TypeHistory:
 		return d.handleHistory(ctx, req)
+	case wire.TypeChannelCreate:
+		return d.handleChannelCreate(ctx, req)
+	case wire.TypeChannelRename:
+		return d.handleChannelRename(ctx, req)
+	case wire.TypeChannelSetDefault:
+		return d.handleChannelSetDefault(ctx, req)
+	case wire.TypePickerSelect:
+		return d.handlePickerSelect(ctx, req)
+	case wire.TypeAgentStop:
+		return d.handleAgentStop(ctx, req)
+	case wire.TypeAgentSteer:
+		return d.handleAgentSteer(ctx, req)
+	case wire.TypeReadReceipt:
+		return d.handleReadReceipt(ctx, req)
+	case wire.TypeCommandsCatalog:
+		return d.handleCommandsCatalog(ctx, req)
+	case wire.TypeCommandsComplete:
+		return d.handleCommandsComplete(ctx, req)
+	case wire.TypeFCMRegister:
+		return d.handleFCMRegister(ctx, req)
 	case wire.TypePing:
 		return d.handlePing(req)
 	case wire.TypeHello:
 		return iris.Errorf(iris.CodeUnsupported, "hello was said already")
 	default:
-		if req.ID == nil {
-			return nil // unknown frames are ignored
-		}
-		return iris.Errorf(iris.CodeUnsupported, "type %q is not supported", printable(req.Type))
+		return d.handleLater(req)
 	}
+}
+
+// handleLater does the rest of the switch: what is refused so far, and what is
+// not known.
+func (d *deviceSession) handleLater(req wire.Request) error {
+	switch req.Type {
+	case wire.TypeMessageDelete:
+		return d.handleMessageDelete(req)
+	case wire.TypeChannelDelete:
+		return d.handleChannelDelete(req)
+	case wire.TypeSearch:
+		return d.handleSearch(req)
+	case wire.TypeMediaUploadStart:
+		return d.handleMediaUploadStart(req)
+	case wire.TypeMediaUploadEnd:
+		return d.handleMediaUploadEnd(req)
+	case wire.TypeMediaPull:
+		return d.handleMediaPull(req)
+	}
+	if req.ID == nil {
+		return nil // unknown frames are ignored
+	}
+	return iris.Errorf(iris.CodeUnsupported, "type %q is not supported", printable(req.Type))
 }
 
 // handlePing answers ping.

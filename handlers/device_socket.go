@@ -30,12 +30,14 @@ type deviceSession struct {
 	ws       *websocket.Conn
 	socket   *hub.Socket
 	receipts *receipts
+	address  string              // where it comes from, for limits
 	room     *semaphore.Weighted // of maxDevicePending
 
 	// Set once hello was accepted.
 	gateway *hub.Gateway
 	release func() // of gateway
 	device  iris.Device
+	limits  *deviceLimits // nil: none
 	dev     *hub.Device
 	fresh   bool // first connection of the device: it begins at the head
 	syncs   chan syncRequest
@@ -56,6 +58,7 @@ func (s *Server) handleDevice(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	d := &deviceSession{server: s, log: s.log, ws: ws, syncs: make(chan syncRequest, maxSyncs), room: semaphore.NewWeighted(maxDevicePending)}
+	d.address = s.address(r)
 	d.receipts = newReceipts(d)
 	d.socket = s.cfg.Hub.NewSocket(s.ctx, conn{ws}, d.receipts.written)
 	remove := s.add(d.socket, true)
@@ -66,12 +69,27 @@ func (s *Server) handleDevice(w http.ResponseWriter, r *http.Request) {
 
 // run is the session: hello, then frames until the connection ends.
 func (d *deviceSession) run(ctx context.Context) error {
+	if err := d.open(ctx); err != nil {
+		return d.server.limits.failed(d.address, err)
+	}
+	d.ws.SetReadLimit(wire.MaxTextFrame)
+	d.wait.Go(func() { d.receipts.run(ctx) })
+	d.wait.Go(func() { d.serveSyncs(ctx) })
+	return d.readFrames(ctx)
+}
+
+// open does all that must be before the device's frames are read.
+func (d *deviceSession) open(ctx context.Context) error {
 	req, hello, err := d.hello(ctx)
 	if err != nil {
 		return err
 	}
 	token, err := d.authenticate(ctx, hello)
 	if err != nil {
+		return err
+	}
+	d.limits = d.server.limits.device(token.Gateway, hello.DeviceID)
+	if err := d.limits.connection(); err != nil {
 		return err
 	}
 	g, release, err := d.server.cfg.Hub.Open(ctx, token.Gateway)
@@ -82,13 +100,7 @@ func (d *deviceSession) run(ctx context.Context) error {
 	if err := d.identify(ctx, token, hello); err != nil {
 		return err
 	}
-	if err := d.attach(ctx, hello.DeviceName, req.ID); err != nil {
-		return err
-	}
-	d.ws.SetReadLimit(wire.MaxTextFrame)
-	d.wait.Go(func() { d.receipts.run(ctx) })
-	d.wait.Go(func() { d.serveSyncs(ctx) })
-	return d.readFrames(ctx)
+	return d.attach(ctx, hello, req.ID)
 }
 
 // hello reads the first frame, which must be a valid hello.
@@ -161,21 +173,24 @@ func (d *deviceSession) identify(ctx context.Context, token iris.Token, hello wi
 	}
 	var err error
 	d.device, err = store.Device(ctx, token.Gateway, hello.DeviceID)
-	if iris.ErrorCode(err) == iris.CodeNotFound { // revoked at this moment
+	// Revoked at this moment, and perhaps paired again since: the token of
+	// the row is the one that counts.
+	if iris.ErrorCode(err) == iris.CodeNotFound || err == nil && d.device.Token != token.Hash {
 		err = iris.Errorf(iris.CodeAuth, "the device has been revoked: pair again")
 	}
 	return err
 }
 
 // attach appends the attachment to the log and answers hello.
-func (d *deviceSession) attach(ctx context.Context, name string, id wire.RequestID) error {
+func (d *deviceSession) attach(ctx context.Context, hello wire.Hello, id wire.RequestID) error {
 	d.dev = &hub.Device{
 		ID: d.device.ID, Socket: d.socket, Synced: d.receipts.count,
 		Link: iris.Link{ID: iris.NewID("l_"), At: time.Now()},
 	}
 	attached := make(chan error, 1)
 	err := d.gateway.Do(func(a *hub.Actor) {
-		a.Attach(d.dev, name, d.fresh, func(a *hub.Actor, cursor int64, err error) {
+		d.registerAtHello(a, hello)
+		a.Attach(d.dev, hello.DeviceName, d.fresh, func(a *hub.Actor, cursor int64, err error) {
 			if err == nil {
 				d.welcome(a, cursor, id)
 			}
@@ -199,10 +214,10 @@ func (d *deviceSession) attach(ctx context.Context, name string, id wire.Request
 // welcome answers hello, from the state that the attachment became part of.
 func (d *deviceSession) welcome(a *hub.Actor, cursor int64, id wire.RequestID) {
 	ack := wire.HelloAck{
-		ServerCaps:       wire.ServerCaps{Streaming: true, Reasoning: true, Tools: true, Push: "none"},
+		ServerCaps:       wire.ServerCaps{Streaming: true, Reasoning: true, Tools: true, Push: "none", Pickers: true},
 		SyncCursor:       d.device.Cursor,
 		LastPushedCursor: d.device.LastPushed,
-		Channels:         channels(a.State()),
+		Channels:         channels(a.State(), a.State().Gateway.DefaultChat),
 	}
 	if d.fresh {
 		ack.SyncCursor = cursor
@@ -212,28 +227,11 @@ func (d *deviceSession) welcome(a *hub.Actor, cursor int64, id wire.RequestID) {
 	d.socket.Send(wire.WithID(wire.Encode(iris.Lane{}, ack), id))
 	d.socket.Send(a.Status())
 	if d.fresh {
+		d.sendOpen(a, nil)
 		for _, frame := range a.Snapshot() {
 			d.socket.Send(frame)
 		}
 	}
-}
-
-// channels is the directory as devices see it.
-func channels(s *hub.State) []wire.Channel {
-	list := []wire.Channel{}
-	for _, c := range s.Channels() {
-		w := wire.Channel{
-			ChatID: c.Lane.ChatID, ThreadID: c.Lane.ThreadID, Name: c.Name, Kind: c.Kind,
-			Auto: c.Auto, ReadMessageID: c.ReadMessageID, Busy: c.Busy != "",
-		}
-		if c.Lane.ThreadID != "" {
-			w.ParentChatID = c.Lane.ChatID
-		} else if c.Lane.ChatID == s.Gateway.DefaultChat {
-			w.Kind, w.IsDefault = iris.KindDefault, true
-		}
-		list = append(list, w)
-	}
-	return list
 }
 
 // detach ends what run began, once the connection has ended.

@@ -3,6 +3,7 @@ package handlers
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"iris-gateway/handlers/hub"
@@ -14,7 +15,7 @@ import (
 
 // take makes of an event what devices and log get of it. malformed says that
 // its form is wrong: it can never be taken, so it is acknowledged and shown.
-func (h *hostSession) take(a *hub.Actor, ev link.Event, malformed error, done func()) {
+func (h *hostSession) take(a *hub.Actor, ev link.Event, more beside, malformed error, done func()) {
 	if ev.Seq > 0 && ev.Seq <= h.taken { // repeated: it is in the log, or on its way there
 		h.ack(h.acked)
 		done()
@@ -31,9 +32,9 @@ func (h *hostSession) take(a *hub.Actor, ev link.Event, malformed error, done fu
 	}
 	if err != nil {
 		h.log.Warn("event dropped", "kind", ev.Kind, "seq", ev.Seq, "err", err)
-		frames = h.notice(a, ev, err)
+		frames, more = h.notice(a, ev, err), nil
 	}
-	h.publish(a, ev.Seq, ev.Lane(), frames, done)
+	h.publish(a, ev.Seq, ev.Lane(), frames, more, done)
 	h.settle(a, h.taken)
 }
 
@@ -58,13 +59,13 @@ func (h *hostSession) settle(a *hub.Actor, taken int64) {
 		return
 	}
 	h.settled = true
-	h.publish(a, 0, iris.Lane{}, h.machine.Lost(), nil)
+	h.publish(a, 0, iris.Lane{}, h.machine.Lost(), nil, nil)
 }
 
 // publish sends the frames of an event: the live ones at once or behind the
 // durable ones in front of them, those by the log. An event without durable
 // frames (seq > 0) is acknowledged in its turn.
-func (h *hostSession) publish(a *hub.Actor, seq int64, lane iris.Lane, frames []turn.Frame, done func()) {
+func (h *hostSession) publish(a *hub.Actor, seq int64, lane iris.Lane, frames []turn.Frame, more beside, done func()) {
 	if done == nil {
 		done = func() {}
 	}
@@ -92,7 +93,7 @@ func (h *hostSession) publish(a *hub.Actor, seq int64, lane iris.Lane, frames []
 	}
 	a.Propose(hub.Proposal{
 		Lane:   lane,
-		Decide: func(s *hub.State) (hub.Draft, error) { return h.decide(s, seq, lane, draft) },
+		Decide: func(s *hub.State) (hub.Draft, error) { return h.decide(s, seq, lane, draft, more) },
 		Done:   func(_ *hub.Actor, r hub.Result) { h.committed(a, seq, r.Err); done() },
 	})
 	for _, f := range behind {
@@ -102,7 +103,7 @@ func (h *hostSession) publish(a *hub.Actor, seq int64, lane iris.Lane, frames []
 
 // decide appends an event's draft, unless the log has it already, or its lane
 // is gone.
-func (h *hostSession) decide(s *hub.State, seq int64, lane iris.Lane, draft hub.Draft) (hub.Draft, error) {
+func (h *hostSession) decide(s *hub.State, seq int64, lane iris.Lane, draft hub.Draft, more beside) (hub.Draft, error) {
 	if s.HostLink.ID != h.host.Link.ID {
 		return hub.Draft{}, errSuperseded
 	}
@@ -117,6 +118,12 @@ func (h *hostSession) decide(s *hub.State, seq int64, lane iris.Lane, draft hub.
 		return hub.Draft{Host: &mark}, nil
 	}
 	draft.Host = &mark
+	// It may be decided again: what is added must not meet what was added before.
+	draft.Lanes, draft.Messages = slices.Clip(draft.Lanes), slices.Clip(draft.Messages)
+	pickerRows(s, &draft)
+	if more != nil {
+		more(s, &draft)
+	}
 	return draft, nil
 }
 
@@ -133,7 +140,7 @@ func (h *hostSession) committed(a *hub.Actor, seq int64, err error) {
 	default:
 		h.log.Error("event dropped", "seq", seq, "err", err)
 		if seq > 0 {
-			h.publish(a, 0, iris.Lane{}, h.notice(a, link.Event{Seq: seq, Kind: "event"}, err), nil)
+			h.publish(a, 0, iris.Lane{}, h.notice(a, link.Event{Seq: seq, Kind: "event"}, err), nil, nil)
 		}
 	}
 	h.ack(seq)

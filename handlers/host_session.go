@@ -26,7 +26,7 @@ func (h *hostSession) readFrames(ctx context.Context) error {
 			return err
 		}
 		done := func() { h.room.Release(int64(len(data))) }
-		if err := h.handle(data, done); err != nil {
+		if err := h.handle(ctx, data, done); err != nil {
 			done()
 			if !isPublic(err) {
 				return err
@@ -38,7 +38,7 @@ func (h *hostSession) readFrames(ctx context.Context) error {
 
 // handle does what a frame asks for, and sees to it that done is called once
 // its memory is free again, unless it returns an error.
-func (h *hostSession) handle(data []byte, done func()) error {
+func (h *hostSession) handle(ctx context.Context, data []byte, done func()) error {
 	kind, err := link.Type(data)
 	if err != nil {
 		return err
@@ -49,7 +49,13 @@ func (h *hostSession) handle(data []byte, done func()) error {
 		if err != nil && ev.Seq == 0 {
 			return err
 		}
-		return h.gateway.Do(func(a *hub.Actor) { h.take(a, ev, err, done) })
+		var more beside
+		if err == nil {
+			if more, err = h.besides(ctx, ev); err != nil && !isPublic(err) {
+				return err
+			}
+		}
+		return h.gateway.Do(func(a *hub.Actor) { h.take(a, ev, more, err, done) })
 	case link.TypeReceived:
 		f, err := link.Decode[link.Received](data)
 		if err != nil {
@@ -93,7 +99,7 @@ func (h *hostSession) noteSent(cursor int64, item string) {
 			MessageID string `json:"message_id"`
 		} `json:"body"`
 	}
-	if json.Unmarshal([]byte(item), &f) != nil || f.Kind != link.InboundMessage {
+	if json.Unmarshal([]byte(item), &f) != nil || f.Kind != link.InboundMessage && f.Kind != link.InboundSteer {
 		return
 	}
 	h.sent = append(h.sent, sentMessage{cursor, iris.Lane{ChatID: f.ChatID, ThreadID: f.ThreadID}, f.Body.MessageID})

@@ -83,30 +83,42 @@ func (s *Server) handleHost(w http.ResponseWriter, r *http.Request) {
 
 // run is the session: hello, then frames until the connection ends.
 func (h *hostSession) run(ctx context.Context, bearer string) error {
-	token, err := h.server.cfg.Store.Token(ctx, iris.HashToken(bearer))
-	if err == nil && token.Kind != iris.TokenHost {
-		err = iris.Errorf(iris.CodeAuth, "this is not a host token")
-	}
+	start, err := h.open(ctx, iris.HashToken(bearer))
 	if err != nil {
-		return err
-	}
-	h.log = h.log.With("gateway", token.Gateway)
-	if h.hello, err = h.readHello(ctx); err != nil {
-		return err
-	}
-	g, release, err := h.server.cfg.Hub.Open(ctx, token.Gateway)
-	if err != nil {
-		return err
-	}
-	h.gateway, h.release = g, release
-	start, err := h.attach(ctx)
-	if err != nil {
-		return err
+		return h.server.limits.failed(h.address, err)
 	}
 	h.log.Info("host attached", "agent", h.hello.Agent.Version, "plugin", h.hello.Plugin, "turns", len(h.hello.Turns))
 	h.wait.Go(func() { h.keepAlive(ctx) })
 	h.wait.Go(func() { h.sendBacklog(ctx, start) })
 	return h.readFrames(ctx)
+}
+
+// open does all that must be before the host's frames are read. It returns
+// where the backlog of inbound begins.
+func (h *hostSession) open(ctx context.Context, hash string) (start int64, err error) {
+	token, err := h.server.cfg.Store.Token(ctx, hash)
+	if err == nil && token.Kind != iris.TokenHost {
+		err = iris.Errorf(iris.CodeAuth, "this is not a host token")
+	}
+	if err != nil {
+		return 0, err
+	}
+	h.log = h.log.With("gateway", token.Gateway)
+	if h.hello, err = h.readHello(ctx); err != nil {
+		return 0, err
+	}
+	g, release, err := h.server.cfg.Hub.Open(ctx, token.Gateway)
+	if err != nil {
+		return 0, err
+	}
+	h.gateway, h.release = g, release
+	if start, err = h.attach(ctx); err != nil {
+		return 0, err
+	}
+	// The token may have been replaced since it was looked at, and whoever did
+	// it has not seen this link.
+	_, err = h.server.cfg.Store.Token(ctx, hash)
+	return start, err
 }
 
 // readHello reads the first frame, which must be a valid hello.
@@ -205,7 +217,7 @@ func (h *hostSession) resume(ctx context.Context) error {
 		for _, t := range append(a.OpenTurns(), a.KnowLive(lives, channels)...) {
 			h.machine.Believe(t)
 		}
-		h.publish(a, 0, iris.Lane{}, h.machine.Resume(h.hello), nil)
+		h.publish(a, 0, iris.Lane{}, h.machine.Resume(h.hello), nil, nil)
 		h.settle(a, h.taken)
 	})
 }

@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"iris-gateway/handlers/hub"
@@ -21,8 +22,8 @@ func (d *deviceSession) handleMessageSend(ctx context.Context, req wire.Request)
 	if len(p.MediaRefs) > 0 {
 		return iris.Errorf(iris.CodeUnsupported, "media_refs: this gateway does not take media yet")
 	}
-	if p.AutoThread {
-		return iris.Errorf(iris.CodeUnsupported, "auto_thread: this gateway does not make threads yet")
+	if err := d.limits.message(); err != nil {
+		return err
 	}
 	m := iris.Message{
 		ID: d.messageID(p.ClientID), Lane: req.Lane, Role: iris.RoleUser, Text: p.Text, ReplyTo: p.ReplyTo,
@@ -32,17 +33,31 @@ func (d *deviceSession) handleMessageSend(ctx context.Context, req wire.Request)
 	if err != nil {
 		return err
 	}
+	thread := ""
+	if p.AutoThread && m.Lane.ThreadID == "" && threadable(p.Text) {
+		thread = iris.NewID("t_")
+	}
 	size := int64(len(req.Payload))
 	if err := d.room.Acquire(ctx, size); err != nil {
 		return err
 	}
 	return d.gateway.Do(func(a *hub.Actor) {
+		if m.Lane.ChatID == "" {
+			m.Lane.ChatID = a.State().Gateway.DefaultChat
+		}
 		a.Propose(hub.Proposal{
-			Decide: func(s *hub.State) (hub.Draft, error) { return d.send(s, m, quoted) },
+			Decide: func(s *hub.State) (hub.Draft, error) { return d.compose(s, m, thread, quoted) },
 			Done:   func(a *hub.Actor, r hub.Result) { d.room.Release(size); d.sent(a, req, m.ID, r.Err) },
 			Lane:   m.Lane, Origin: d.dev, ID: req.ID,
 		})
 	})
+}
+
+// threadable reports whether a message may begin a thread: slash commands are
+// about the lane that they are typed in (protocol: message.send, auto_thread).
+func threadable(text string) bool {
+	text = strings.TrimSpace(text)
+	return text != "" && !strings.HasPrefix(text, "/")
 }
 
 // messageID makes a message that comes twice with one client id the same.
@@ -68,34 +83,43 @@ func (d *deviceSession) quote(ctx context.Context, id string) (*link.ReplyTo, er
 	return &link.ReplyTo{MessageID: id, Role: m.Role, Text: m.Text}, nil
 }
 
-// send decides about a message.
-func (d *deviceSession) send(s *hub.State, m iris.Message, quoted *link.ReplyTo) (hub.Draft, error) {
-	if m.Lane.ChatID == "" {
-		m.Lane.ChatID = s.Gateway.DefaultChat
-	}
+// errFull says that the log holds all that it may for a host that is away.
+var errFull = iris.Errorf(iris.CodeInternal, "the agent host has been away too long, its queue is full")
+
+// compose decides about a message. With a thread id it begins that thread:
+// channel.created and the echo land together. When there is no room for another
+// thread the message stays in the flat lane, which beats losing it.
+func (d *deviceSession) compose(s *hub.State, m iris.Message, thread string, quoted *link.ReplyTo) (hub.Draft, error) {
 	channel, ok := s.Channel(m.Lane)
 	if !ok {
 		return hub.Draft{}, unknownLane(m.Lane)
 	}
 	if s.Full() {
-		return hub.Draft{}, iris.Errorf(iris.CodeInternal, "the agent host has been away too long, its queue is full")
+		return hub.Draft{}, errFull
+	}
+	var draft hub.Draft
+	if _, threads := s.Count(); thread != "" && threads < wire.MaxThreads {
+		m.Lane.ThreadID = thread
+		channel = iris.Channel{Lane: m.Lane, Name: threadName(m.Text), Kind: iris.KindThread, Auto: true}
+		if err := createChannel(s, &draft, channel); err != nil {
+			return hub.Draft{}, err
+		}
 	}
 	names := link.Channel{Name: channel.Name}
 	if m.Lane.ThreadID != "" {
 		parent, _ := s.Channel(iris.Lane{ChatID: m.Lane.ChatID})
 		names = link.Channel{Name: parent.Name, ThreadName: channel.Name}
 	}
-	draft := hub.Draft{
-		Messages: []string{m.ID},
-		Changes:  []iris.Change{iris.CreateMessage{Message: m}},
-		Inbound: []string{link.EncodeItem(link.Item{
-			Kind: link.InboundMessage, ChatID: m.Lane.ChatID, ThreadID: m.Lane.ThreadID,
-			Body: link.Message{
-				MessageID: m.ID, Text: m.Text, ReplyTo: quoted, Channel: names,
-				Device: link.Device{DeviceID: d.device.ID, Name: d.device.Name},
-			},
-		})},
-	}
+	draft.Messages = []string{m.ID}
+	draft.Changes = append(draft.Changes, iris.CreateMessage{Message: m})
+	draft.Inbound = []string{link.EncodeItem(link.Item{
+		Kind: link.InboundMessage, ChatID: m.Lane.ChatID, ThreadID: m.Lane.ThreadID,
+		Body: link.Message{
+			MessageID: m.ID, Text: m.Text, ReplyTo: quoted, Channel: names,
+			Device: link.Device{DeviceID: d.device.ID, Name: d.device.Name},
+		},
+	})}
+	draft.Answer = len(draft.Frames)
 	draft.Add(m.Lane, messageFrame(m))
 	return draft, nil
 }

@@ -31,6 +31,8 @@ type TokenStore interface {
 	Token(ctx context.Context, hash string) (iris.Token, error)
 	CreateToken(ctx context.Context, t iris.Token) error
 	BindToken(ctx context.Context, hash string, d iris.Device) error
+	Pairings(ctx context.Context, gateway string) ([]iris.Token, error)
+	DropPairing(ctx context.Context, gateway, hash string) error
 }
 
 // GatewayStore keeps the gateways and their channels.
@@ -74,6 +76,8 @@ type Server struct {
 	ctx   context.Context // of the sockets
 	end   context.CancelFunc
 
+	limits *limits
+
 	mu      sync.Mutex
 	sockets map[*hub.Socket]bool // true for devices, which are told the status
 	count   int                  // sockets, those included that have no hub.Socket yet
@@ -86,7 +90,7 @@ func New(cfg Config) *Server {
 	ctx, end := context.WithCancel(context.Background())
 	s := &Server{
 		cfg: cfg, log: cfg.Log, mux: http.NewServeMux(), admin: sha256.Sum256([]byte(cfg.AdminToken)),
-		ctx: ctx, end: end, sockets: map[*hub.Socket]bool{},
+		ctx: ctx, end: end, sockets: map[*hub.Socket]bool{}, limits: newLimits(cfg.RateLimits),
 	}
 	s.mux.HandleFunc("GET /ws", s.handleDevice)
 	s.mux.HandleFunc("GET /host", s.handleHost)
@@ -96,6 +100,13 @@ func New(cfg Config) *Server {
 	s.mux.HandleFunc("GET /admin/gateways", s.operator(s.handleListGateways))
 	s.mux.HandleFunc("POST /admin/gateways/{gateway}/devices", s.operator(s.handlePairDevice))
 	s.mux.HandleFunc("GET /admin/gateways/{gateway}/devices", s.operator(s.handleListDevices))
+	s.mux.HandleFunc("DELETE /admin/gateways/{gateway}/devices/{device}", s.operator(s.handleRevokeDevice))
+	s.mux.HandleFunc("GET /admin/gateways/{gateway}/pairings", s.operator(s.handleListPairings))
+	s.mux.HandleFunc("DELETE /admin/gateways/{gateway}/pairings/{pairing}", s.operator(s.handleDropPairing))
+	s.mux.HandleFunc("POST /admin/gateways/{gateway}/host-token", s.operator(s.handleRotateHostToken))
+	s.mux.HandleFunc("POST /host/devices", s.owner(s.handlePairDevice))
+	s.mux.HandleFunc("GET /host/devices", s.owner(s.handleListDevices))
+	s.mux.HandleFunc("DELETE /host/devices/{device}", s.owner(s.handleRevokeDevice))
 	return s
 }
 
@@ -111,6 +122,23 @@ func (s *Server) operator(next func(http.ResponseWriter, *http.Request) error) h
 			return
 		}
 		if err := next(w, r); err != nil {
+			s.replyError(w, r, err)
+		}
+	}
+}
+
+// owner lets the host of a gateway through, to what belongs to that gateway.
+func (s *Server) owner(next func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		token, err := s.cfg.Store.Token(r.Context(), iris.HashToken(bearer(r)))
+		if err == nil && token.Kind != iris.TokenHost {
+			err = iris.Errorf(iris.CodeAuth, "this is not a host token")
+		}
+		if err == nil {
+			r.SetPathValue("gateway", token.Gateway)
+			err = next(w, r)
+		}
+		if err != nil {
 			s.replyError(w, r, err)
 		}
 	}

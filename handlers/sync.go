@@ -68,10 +68,18 @@ func (d *deviceSession) replay(ctx context.Context, req syncRequest) error {
 	if err != nil {
 		return err
 	}
+	pickers := &replayed{closed: map[string]bool{}}
 	for {
 		var done bool
 		err := d.gateway.Call(ctx, func(a *hub.Actor) {
-			done = a.CatchUp(d.dev, cursor, req.asked, func() { d.syncDone(a, req, cursor, complete) })
+			pickers.state = a.State() // a state is never changed, only replaced
+			done = a.CatchUp(d.dev, cursor, req.asked, func() {
+				d.syncDone(req, cursor, complete)
+				d.sendOpen(a, pickers.closed)
+				for _, frame := range a.Snapshot() {
+					d.socket.Send(frame)
+				}
+			})
 		})
 		if err != nil || done {
 			return err
@@ -84,7 +92,7 @@ func (d *deviceSession) replay(ctx context.Context, req syncRequest) error {
 			complete = false // older entries are gone
 		}
 		for _, e := range entries {
-			if err := d.replayEntry(ctx, e); err != nil {
+			if err := d.replayEntry(ctx, e, pickers); err != nil {
 				return err
 			}
 			cursor = e.Cursor
@@ -114,25 +122,24 @@ func (d *deviceSession) replayStart(ctx context.Context, req syncRequest) (curso
 	return min(cursor, head.Cursor), cursor <= head.Cursor, nil
 }
 
-func (d *deviceSession) replayEntry(ctx context.Context, e iris.Entry) error {
+func (d *deviceSession) replayEntry(ctx context.Context, e iris.Entry, pickers *replayed) error {
 	for i, frame := range e.Frames {
 		if i%replayPace == 0 {
 			if err := d.socket.WaitIdle(ctx); err != nil {
 				return err
 			}
 		}
-		d.socket.Send(wire.WithCursor(frame, e.Cursor))
+		if !pickers.leaveOut(frame, e.Cursor) {
+			d.socket.Send(wire.WithCursor(frame, e.Cursor))
+		}
 	}
 	return nil
 }
 
-// syncDone ends a replay and tells what runs now.
-func (d *deviceSession) syncDone(a *hub.Actor, req syncRequest, cursor int64, complete bool) {
+// syncDone ends a replay.
+func (d *deviceSession) syncDone(req syncRequest, cursor int64, complete bool) {
 	if req.asked {
 		done := wire.SyncDone{Cursor: cursor, Complete: complete}
 		d.socket.Send(wire.WithID(wire.Encode(iris.Lane{}, done), req.id))
-	}
-	for _, frame := range a.Snapshot() {
-		d.socket.Send(frame)
 	}
 }

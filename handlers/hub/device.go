@@ -299,6 +299,11 @@ func (g *Gateway) Page(ctx context.Context, after int64) ([]iris.Entry, error) {
 	return g.hub.cfg.Store.Entries(ctx, g.ID, after, pageSize)
 }
 
+// Entry reads one entry from the store, and reports whether the log has it.
+func (g *Gateway) Entry(ctx context.Context, cursor int64) (iris.Entry, bool, error) {
+	return g.hub.cfg.Store.Entry(ctx, g.ID, cursor)
+}
+
 // Head reads the newest entry from the store.
 func (g *Gateway) Head(ctx context.Context) (iris.Entry, error) {
 	return g.hub.cfg.Store.Head(ctx, g.ID)

@@ -77,20 +77,16 @@ func (s *State) edit(lane iris.Lane, change func(*iris.Channel)) {
 
 // foldPicker takes over that a picker was opened or closed.
 func (s *State) foldPicker(frame string) {
-	var f struct {
-		Payload struct {
-			PickerID string `json:"picker_id"`
-		} `json:"payload"`
-	}
-	if json.Unmarshal([]byte(frame), &f) != nil {
+	p, closed, ok := PickerOf(frame)
+	if !ok {
 		return
 	}
 	s.own()
-	if frameType(frame) == (wire.PickerClosed{}).FrameType() {
-		delete(s.pickers, f.Payload.PickerID)
+	if closed {
+		delete(s.pickers, p.ID)
 		return
 	}
-	s.pickers[f.Payload.PickerID] = iris.Picker{ID: f.Payload.PickerID, Lane: laneOf(frame), Frame: frame, At: time.Now()}
+	s.pickers[p.ID] = p
 }
 
 // Picker returns an open picker.
@@ -140,3 +136,21 @@ func (s *State) Device(id string) bool {
 
 // HostOnline reports whether a host is attached, here or elsewhere.
 func (s *State) HostOnline() bool { return s.HostLink.Alive(time.Now()) }
+
+// PickerOf reads which picker an encoded frame opens or closes.
+func PickerOf(frame string) (p iris.Picker, closed, ok bool) {
+	kind := frameType(frame)
+	if !strings.HasPrefix(kind, "picker.") {
+		return p, false, false
+	}
+	var f struct {
+		Payload struct {
+			PickerID string `json:"picker_id"`
+		} `json:"payload"`
+	}
+	if json.Unmarshal([]byte(frame), &f) != nil {
+		return p, false, false
+	}
+	p = iris.Picker{ID: f.Payload.PickerID, Lane: laneOf(frame), Frame: frame, At: time.Now()}
+	return p, kind == wire.PickerClosed{}.FrameType(), true
+}

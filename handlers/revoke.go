@@ -1,0 +1,124 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"iris-gateway/handlers/hub"
+	"iris-gateway/iris"
+)
+
+// handleRevokeDevice takes a device its token and push registration, and ends
+// its connection on whichever instance holds it: that instance reads of it in
+// the log (service.md, "cmd/gateway").
+func (s *Server) handleRevokeDevice(w http.ResponseWriter, r *http.Request) error {
+	ctx, gateway, id := r.Context(), r.PathValue("gateway"), r.PathValue("device")
+	dev, err := s.cfg.Store.Device(ctx, gateway, id)
+	if err != nil {
+		return err
+	}
+	draft := hub.Draft{
+		Control: []iris.Control{{Kind: iris.DeviceRevoked, Device: id}},
+		Changes: []iris.Change{iris.DropDevice{Device: id}},
+	}
+	// The token may be gone already: then the row does not name it.
+	if _, err := s.cfg.Store.Token(ctx, dev.Token); err == nil {
+		draft.Changes = append(draft.Changes, iris.DropToken{Hash: dev.Token})
+	}
+	if err := s.append(ctx, gateway, draft); err != nil {
+		return err
+	}
+	s.log.Info("device revoked", "gateway", gateway, "device", id)
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// handleRotateHostToken gives the host another token. The old one stops working,
+// and its connection ends.
+func (s *Server) handleRotateHostToken(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
+	gw, err := s.cfg.Store.Gateway(ctx, r.PathValue("gateway"))
+	if err != nil {
+		return err
+	}
+	token := iris.NewToken()
+	fresh := iris.Token{Hash: iris.HashToken(token), Kind: iris.TokenHost, Gateway: gw.ID, Created: time.Now()}
+	err = s.append(ctx, gw.ID, hub.Draft{
+		Control: []iris.Control{{Kind: iris.HostRevoked}},
+		Changes: []iris.Change{
+			iris.DropToken{Hash: gw.HostToken}, iris.AddToken{Token: fresh}, iris.SetHostToken{Hash: fresh.Hash},
+			iris.SetHostLink{Seen: gw.Host.Seen},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	s.log.Info("host token replaced", "gateway", gw.ID)
+	reply(w, http.StatusOK, map[string]string{"host_token": token})
+	return nil
+}
+
+// append puts a draft into the log of a gateway.
+func (s *Server) append(ctx context.Context, gateway string, draft hub.Draft) error {
+	g, release, err := s.cfg.Hub.Open(ctx, gateway)
+	if err != nil {
+		return err
+	}
+	defer release()
+	done := make(chan error, 1)
+	err = g.Do(func(a *hub.Actor) {
+		a.Propose(hub.Proposal{
+			Decide: func(*hub.State) (hub.Draft, error) { return draft, nil },
+			Done:   func(_ *hub.Actor, r hub.Result) { done <- r.Err },
+		})
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case err = <-done:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if errors.Is(err, iris.ErrRefused) {
+		return iris.Errorf(iris.CodeConflict, "somebody else has just changed this: look, and try again")
+	}
+	return err
+}
+
+type pairingInfo struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	ExpiresAt int64  `json:"expires_at"` // ms since 1970
+}
+
+// handleListPairings lists the tokens that no device has used yet.
+func (s *Server) handleListPairings(w http.ResponseWriter, r *http.Request) error {
+	gw, err := s.cfg.Store.Gateway(r.Context(), r.PathValue("gateway"))
+	if err != nil {
+		return err
+	}
+	tokens, err := s.cfg.Store.Pairings(r.Context(), gw.ID)
+	if err != nil {
+		return err
+	}
+	list := []pairingInfo{}
+	for _, t := range tokens {
+		if time.Now().Before(t.Expires) {
+			list = append(list, pairingInfo{ID: t.Hash, Name: t.Name, ExpiresAt: millis(t.Expires)})
+		}
+	}
+	reply(w, http.StatusOK, map[string]any{"pairings": list})
+	return nil
+}
+
+// handleDropPairing makes a token void that no device has used yet.
+func (s *Server) handleDropPairing(w http.ResponseWriter, r *http.Request) error {
+	if err := s.cfg.Store.DropPairing(r.Context(), r.PathValue("gateway"), r.PathValue("pairing")); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
