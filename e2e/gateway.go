@@ -173,7 +173,7 @@ func (g *Gateway) Pair(t testing.TB, h Host, name string) string {
 func (g *Gateway) AwaitHost(t testing.TB, h Host) {
 	t.Helper()
 	var list json.RawMessage
-	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(waitLimit); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		g.admin(t, http.MethodGet, "/admin/gateways", nil, http.StatusOK, &list)
 		var l struct {
 			Gateways []struct {
@@ -193,7 +193,7 @@ func (g *Gateway) AwaitHost(t testing.TB, h Host) {
 			}
 		}
 	}
-	t.Fatalf("awaited that the host of %s is attached; after 60 s the list says %s", h.GatewayID, list)
+	t.Fatalf("awaited that the host of %s is attached; after %s the list says %s", h.GatewayID, waitLimit, list)
 }
 
 // admin calls the admin API.

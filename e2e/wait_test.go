@@ -10,7 +10,7 @@ func await(t *testing.T, event <-chan struct{}, what string) {
 	t.Helper()
 	select {
 	case <-event:
-	case <-time.After(60 * time.Second):
-		t.Fatalf("awaited that %s; it did not within a minute", what)
+	case <-time.After(120 * time.Second):
+		t.Fatalf("awaited that %s; it did not within two minutes", what)
 	}
 }
