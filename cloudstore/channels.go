@@ -73,7 +73,7 @@ func (s *Store) picker(g, id string) *firestore.DocumentRef {
 // Channels returns the channels and threads of a gateway, sorted by chat and
 // thread.
 func (s *Store) Channels(ctx context.Context, g string) ([]iris.Channel, error) {
-	docs, err := list[channelDoc](ctx, s.gateway(g).Collection("channels").Query)
+	docs, err := list[channelDoc](ctx, s, "channels", s.gateway(g).Collection("channels").Query)
 	if err != nil {
 		return nil, wrap(ctx, err, "listing the channels of %s", g)
 	}
@@ -84,7 +84,7 @@ func (s *Store) Channels(ctx context.Context, g string) ([]iris.Channel, error) 
 
 // Pickers returns the open pickers of a gateway, oldest first.
 func (s *Store) Pickers(ctx context.Context, g string) ([]iris.Picker, error) {
-	docs, err := list[pickerDoc](ctx, s.gateway(g).Collection("pickers").Query)
+	docs, err := list[pickerDoc](ctx, s, "pickers", s.gateway(g).Collection("pickers").Query)
 	if err != nil {
 		return nil, wrap(ctx, err, "listing the pickers of %s", g)
 	}

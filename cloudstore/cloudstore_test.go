@@ -23,7 +23,14 @@ func TestContract(t *testing.T) {
 // open returns a store in a project of its own; its user closes it.
 func open(t testing.TB) *cloudstore.Store {
 	t.Helper()
-	s, err := cloudstore.Open(t.Context(), cloudstore.Config{Project: testenv.Firestore(t).Project, MaxSockets: 1})
+	return openCounting(t, nil)
+}
+
+func openCounting(t testing.TB, count func(op cloudstore.Operation, purpose string, n int)) *cloudstore.Store {
+	t.Helper()
+	s, err := cloudstore.Open(t.Context(), cloudstore.Config{
+		Project: testenv.Firestore(t).Project, MaxSockets: 1, Count: count,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,14 +8,26 @@ import (
 	"testing"
 	"time"
 
+	"iris-gateway/cloudstore"
 	"iris-gateway/iris"
 )
 
-// What each method costs in Firestore operations. The cost of a turn (log.md,
-// "What must be provable", 4) is made of these.
+// What each method costs in Firestore operations, and that what the store says
+// it has spent is what came over the wire. The cost of a turn (log.md, "What
+// must be provable", 4) is made of these.
 func TestOperations(t *testing.T) {
 	p := startProxy(t, 100)
-	s := open(t)
+	var told operations
+	s := openCounting(t, func(op cloudstore.Operation, _ string, n int) {
+		switch op {
+		case cloudstore.Read:
+			told.reads += n
+		case cloudstore.Write:
+			told.writes += n
+		case cloudstore.Delete:
+			told.deletes += n
+		}
+	})
 	defer s.Close()
 	ctx := t.Context()
 	lane := iris.Lane{ChatID: iris.DefaultChat}
@@ -63,8 +75,12 @@ func TestOperations(t *testing.T) {
 		{"channels", func() error { _, err := s.Channels(ctx, "g"); return err }, operations{reads: 1}},
 	} {
 		p.spent()
+		told = operations{}
 		if err := step.call(); err != nil {
 			t.Fatalf("%s: %v", step.name, err)
+		}
+		if told != step.want {
+			t.Errorf("%s says that it spent %+v, want %+v", step.name, told, step.want)
 		}
 		if got := p.spent(); got != step.want {
 			t.Errorf("%s costs %+v, want %+v", step.name, got, step.want)

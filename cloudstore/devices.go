@@ -16,7 +16,7 @@ import (
 // Token returns what is kept of a token; CodeAuth when it is unknown. It does
 // not look at the expiry: that is the caller's.
 func (s *Store) Token(ctx context.Context, hash string) (iris.Token, error) {
-	doc, err := get[tokenDoc](ctx, s.token(hash))
+	doc, err := get[tokenDoc](ctx, s, s.token(hash))
 	switch {
 	case missing(err):
 		return iris.Token{}, rows.TokenUnknown()
@@ -28,7 +28,9 @@ func (s *Store) Token(ctx context.Context, hash string) (iris.Token, error) {
 
 // CreateToken adds a token; CodeConflict when its hash is taken.
 func (s *Store) CreateToken(ctx context.Context, t iris.Token) error {
-	_, err := s.token(t.Hash).Create(ctx, newTokenDoc(t))
+	ref := s.token(t.Hash)
+	_, err := ref.Create(ctx, newTokenDoc(t))
+	s.spent(Write, ref, err)
 	if status.Code(err) == codes.AlreadyExists {
 		return rows.TokenExists()
 	}
@@ -66,6 +68,7 @@ func (s *Store) BindToken(ctx context.Context, hash string, d iris.Device) error
 // tryBind reads, decides and writes once. When done, its error is the answer.
 func (s *Store) tryBind(ctx context.Context, hash string, d iris.Device) (done bool, err error) {
 	tokenSnap, err := s.token(hash).Get(ctx)
+	s.spend(Read, "tokens", 1)
 	if missing(err) {
 		return true, rows.TokenUnknown()
 	}
@@ -102,13 +105,14 @@ func (s *Store) tryBind(ctx context.Context, hash string, d iris.Device) (done b
 	if bind.OldToken != "" {
 		b.Delete(s.token(bind.OldToken))
 	}
-	_, err = b.Commit(ctx)
+	err = b.Commit(ctx)
 	return false, err
 }
 
 // knownDevice reads a device and when it was last written; nil for a new one.
 func (s *Store) knownDevice(ctx context.Context, g, d string) (*iris.Device, time.Time, error) {
 	snap, err := s.device(g, d).Get(ctx)
+	s.spend(Read, "devices", 1)
 	if missing(err) {
 		return nil, time.Time{}, nil
 	}
@@ -125,7 +129,7 @@ func (s *Store) knownDevice(ctx context.Context, g, d string) (*iris.Device, tim
 
 // Device returns a device's row; CodeNotFound when there is none.
 func (s *Store) Device(ctx context.Context, g, d string) (iris.Device, error) {
-	doc, err := get[deviceDoc](ctx, s.device(g, d))
+	doc, err := get[deviceDoc](ctx, s, s.device(g, d))
 	switch {
 	case missing(err):
 		return iris.Device{}, rows.NoDevice(d)
@@ -137,7 +141,7 @@ func (s *Store) Device(ctx context.Context, g, d string) (iris.Device, error) {
 
 // Devices returns all devices of a gateway, oldest first.
 func (s *Store) Devices(ctx context.Context, g string) ([]iris.Device, error) {
-	docs, err := list[deviceDoc](ctx, s.gateway(g).Collection("devices").Query)
+	docs, err := list[deviceDoc](ctx, s, "devices", s.gateway(g).Collection("devices").Query)
 	if err != nil {
 		return nil, wrap(ctx, err, "listing the devices of %s", g)
 	}
@@ -149,7 +153,9 @@ func (s *Store) Devices(ctx context.Context, g string) ([]iris.Device, error) {
 // SetDeviceCursor notes what a device has received; CodeNotFound when the
 // device is gone: an Update, so that it cannot come back as a ghost.
 func (s *Store) SetDeviceCursor(ctx context.Context, g, d string, cursor int64) error {
-	_, err := s.device(g, d).Update(ctx, []firestore.Update{{Path: "cursor", Value: cursor}})
+	ref := s.device(g, d)
+	_, err := ref.Update(ctx, []firestore.Update{{Path: "cursor", Value: cursor}})
+	s.spent(Write, ref, err)
 	if missing(err) {
 		return rows.NoDevice(d)
 	}
@@ -160,7 +166,7 @@ func (s *Store) SetDeviceCursor(ctx context.Context, g, d string, cursor int64) 
 // first, those that have expired too. It reads all tokens of the gateway: they
 // are few, and a query for the unused ones would need a composite index.
 func (s *Store) Pairings(ctx context.Context, g string) ([]iris.Token, error) {
-	docs, err := list[tokenDoc](ctx, s.client.Collection("tokens").Where("gateway", "==", g))
+	docs, err := list[tokenDoc](ctx, s, "tokens", s.client.Collection("tokens").Where("gateway", "==", g))
 	if err != nil {
 		return nil, wrap(ctx, err, "listing the pairings of %s", g)
 	}
@@ -176,6 +182,7 @@ func (s *Store) DropPairing(ctx context.Context, g, hash string) error {
 		return rows.NoPairing(hash)
 	}
 	snap, err := s.token(hash).Get(ctx)
+	s.spend(Read, "tokens", 1)
 	if missing(err) {
 		return rows.NoPairing(hash)
 	}
@@ -190,6 +197,7 @@ func (s *Store) DropPairing(ctx context.Context, g, hash string) error {
 		return rows.NoPairing(hash)
 	}
 	_, err = snap.Ref.Delete(ctx, firestore.LastUpdateTime(snap.UpdateTime))
+	s.spent(Delete, snap.Ref, err)
 	if stale(err) {
 		return rows.NoPairing(hash)
 	}

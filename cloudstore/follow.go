@@ -32,6 +32,7 @@ func (s *Store) Follow(ctx context.Context, g string, after int64, writer string
 		snap, err := it.Next()
 		var batch []iris.Entry
 		if err == nil {
+			s.spend(Read, purposeListener, len(snap.Changes))
 			batch, err = added(snap.Changes, caught)
 		}
 		if err == nil && first && s.listen.UsesEmulator {
@@ -56,7 +57,7 @@ func (s *Store) Follow(ctx context.Context, g string, after int64, writer string
 // commit in between is sent only with the next one. With 100 listeners opened
 // while each log got its first entry, 7 runs of 30 had one that heard nothing.
 func (s *Store) catchUp(ctx context.Context, g string, after int64, writer string) ([]iris.Entry, int64, error) {
-	docs, err := list[entryDoc](ctx, s.outbox(g).Where("cursor", ">", after).OrderBy("cursor", firestore.Asc))
+	docs, err := list[entryDoc](ctx, s, "outbox", s.outbox(g).Where("cursor", ">", after).OrderBy("cursor", firestore.Asc))
 	var batch []iris.Entry
 	for _, doc := range docs {
 		after = doc.Cursor

@@ -19,7 +19,7 @@ func (s *Store) CreateGateway(ctx context.Context, gw iris.Gateway, host iris.To
 	b.Create(s.gateway(gw.ID), newGatewayDoc(gw))
 	b.Create(s.channel(gw.ID, def.Lane), newChannelDoc(def))
 	b.Create(s.token(host.Hash), newTokenDoc(host))
-	_, err := b.Commit(ctx)
+	err := b.Commit(ctx)
 	if status.Code(err) == codes.AlreadyExists {
 		return rows.GatewayExists(gw.ID)
 	}
@@ -28,7 +28,7 @@ func (s *Store) CreateGateway(ctx context.Context, gw iris.Gateway, host iris.To
 
 // Gateway returns the gateway's row; CodeNotFound when there is none.
 func (s *Store) Gateway(ctx context.Context, g string) (iris.Gateway, error) {
-	doc, err := get[gatewayDoc](ctx, s.gateway(g))
+	doc, err := get[gatewayDoc](ctx, s, s.gateway(g))
 	switch {
 	case missing(err):
 		return iris.Gateway{}, rows.NoGateway(g)
@@ -40,7 +40,7 @@ func (s *Store) Gateway(ctx context.Context, g string) (iris.Gateway, error) {
 
 // Gateways returns all gateways, oldest first.
 func (s *Store) Gateways(ctx context.Context) ([]iris.Gateway, error) {
-	docs, err := list[gatewayDoc](ctx, s.client.Collection("gateways").Query)
+	docs, err := list[gatewayDoc](ctx, s, "gateways", s.client.Collection("gateways").Query)
 	if err != nil {
 		return nil, wrap(ctx, err, "listing the gateways")
 	}

@@ -39,16 +39,20 @@ func (s *Store) live(g, turn string) *firestore.DocumentRef {
 // CreateLive adds the live document of a turn, or replaces it. It costs one
 // write.
 func (s *Store) CreateLive(ctx context.Context, g string, l iris.Live) error {
-	_, err := s.live(g, l.Turn).Set(ctx, newLiveDoc(l))
+	ref := s.live(g, l.Turn)
+	_, err := ref.Set(ctx, newLiveDoc(l))
+	s.spent(Write, ref, err)
 	return wrap(ctx, err, "creating the live document of %s", l.Turn)
 }
 
 // UpdateLive replaces what a turn's live document says; CodeNotFound when the
 // turn has ended. It costs one write.
 func (s *Store) UpdateLive(ctx context.Context, g string, l iris.Live) error {
-	_, err := s.live(g, l.Turn).Update(ctx, []firestore.Update{
+	ref := s.live(g, l.Turn)
+	_, err := ref.Update(ctx, []firestore.Update{
 		{Path: "writer", Value: l.Writer}, {Path: "data", Value: l.Data}, {Path: "at", Value: rows.Time(l.At)},
 	})
+	s.spent(Write, ref, err)
 	if missing(err) {
 		return rows.NoLive(l.Turn)
 	}
@@ -57,13 +61,15 @@ func (s *Store) UpdateLive(ctx context.Context, g string, l iris.Live) error {
 
 // DropLive removes the live document of a turn, if there is one.
 func (s *Store) DropLive(ctx context.Context, g, turn string) error {
-	_, err := s.live(g, turn).Delete(ctx)
+	ref := s.live(g, turn)
+	_, err := ref.Delete(ctx)
+	s.spent(Delete, ref, err)
 	return wrap(ctx, err, "dropping the live document of %s", turn)
 }
 
 // Lives returns the live documents of a gateway.
 func (s *Store) Lives(ctx context.Context, g string) ([]iris.Live, error) {
-	docs, err := list[liveDoc](ctx, lives(s.client, g).Query)
+	docs, err := list[liveDoc](ctx, s, "live", lives(s.client, g).Query)
 	if err != nil {
 		return nil, wrap(ctx, err, "listing the live documents of %s", g)
 	}
@@ -84,6 +90,7 @@ func (s *Store) FollowLive(ctx context.Context, g string, deliver func([]iris.Li
 		}
 		var found []iris.Live
 		if err == nil {
+			s.spend(Read, purposeListener, max(1, len(snap.Changes)))
 			found, err = livesOf(snap)
 		}
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 // Message returns a message, tombstones too; CodeNotFound when its id was
 // never taken.
 func (s *Store) Message(ctx context.Context, g, id string) (iris.Message, error) {
-	doc, err := get[messageDoc](ctx, s.message(g, id))
+	doc, err := get[messageDoc](ctx, s, s.message(g, id))
 	switch {
 	case missing(err):
 		return iris.Message{}, rows.NoMessage(id)
@@ -38,7 +38,7 @@ func (s *Store) History(ctx context.Context, g string, lane iris.Lane, before *i
 	if before != nil {
 		q = q.StartAfter(rows.Time(before.At), before.ID)
 	}
-	docs, err := list[messageDoc](ctx, q)
+	docs, err := list[messageDoc](ctx, s, "messages", q)
 	if err != nil {
 		return nil, false, wrap(ctx, err, "reading the history of %s", g)
 	}

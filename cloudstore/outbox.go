@@ -13,7 +13,7 @@ import (
 // Head returns the newest entry of g's log, the zero Entry when it is empty.
 // It costs one read.
 func (s *Store) Head(ctx context.Context, g string) (iris.Entry, error) {
-	newest, err := list[entryDoc](ctx, s.outbox(g).OrderBy("cursor", firestore.Desc).Limit(1))
+	newest, err := list[entryDoc](ctx, s, "outbox", s.outbox(g).OrderBy("cursor", firestore.Desc).Limit(1))
 	if err != nil {
 		return iris.Entry{}, wrap(ctx, err, "reading the head of %s", g)
 	}
@@ -29,7 +29,7 @@ func (s *Store) Entries(ctx context.Context, g string, after int64, limit int) (
 	if limit <= 0 {
 		return nil, nil
 	}
-	docs, err := list[entryDoc](ctx, s.outbox(g).Where("cursor", ">", after).OrderBy("cursor", firestore.Asc).Limit(limit))
+	docs, err := list[entryDoc](ctx, s, "outbox", s.outbox(g).Where("cursor", ">", after).OrderBy("cursor", firestore.Asc).Limit(limit))
 	if err != nil {
 		return nil, wrap(ctx, err, "reading the entries of %s after %d", g, after)
 	}
@@ -39,7 +39,7 @@ func (s *Store) Entries(ctx context.Context, g string, after int64, limit int) (
 // Entry returns the entry at the cursor and whether the log has it. It costs one
 // read.
 func (s *Store) Entry(ctx context.Context, g string, cursor int64) (iris.Entry, bool, error) {
-	doc, err := get[entryDoc](ctx, s.entry(g, cursor))
+	doc, err := get[entryDoc](ctx, s, s.entry(g, cursor))
 	switch {
 	case missing(err):
 		return iris.Entry{}, false, nil
@@ -65,7 +65,7 @@ func (s *Store) Append(ctx context.Context, g string, c iris.Commit) error {
 	b := s.batch()
 	b.Create(s.entry(g, c.Entry.Cursor), newEntryDoc(c.Entry))
 	if c.Guard != 0 {
-		b.Update(s.entry(g, c.Guard), []firestore.Update{{Path: "guard", Value: true}})
+		b.Guard(s.entry(g, c.Guard))
 	}
 	for _, cursor := range c.Drop {
 		b.Delete(s.entry(g, cursor), firestore.Exists)
@@ -75,18 +75,19 @@ func (s *Store) Append(ctx context.Context, g string, c iris.Commit) error {
 			return err
 		}
 	}
-	if _, err := b.Commit(ctx); err != nil {
+	if err := b.Commit(ctx); err != nil {
 		return fmt.Errorf("%w: %w", outcome(err), wrap(ctx, err, "appending entry %d to %s", c.Entry.Cursor, g))
 	}
 	return nil
 }
 
 // list reads a query to its end.
-func list[D any](ctx context.Context, q firestore.Query) ([]D, error) {
+func list[D any](ctx context.Context, s *Store, purpose string, q firestore.Query) ([]D, error) {
 	snaps, err := q.Documents(ctx).GetAll()
 	if err != nil {
 		return nil, err
 	}
+	s.spend(Read, purpose, max(1, len(snaps)))
 	docs := make([]D, len(snaps))
 	for i, snap := range snaps {
 		if err := snap.DataTo(&docs[i]); err != nil {
@@ -97,8 +98,9 @@ func list[D any](ctx context.Context, q firestore.Query) ([]D, error) {
 }
 
 // get reads one document.
-func get[D any](ctx context.Context, ref *firestore.DocumentRef) (doc D, err error) {
+func get[D any](ctx context.Context, s *Store, ref *firestore.DocumentRef) (doc D, err error) {
 	snap, err := ref.Get(ctx)
+	s.spend(Read, ref.Parent.ID, 1)
 	if err != nil {
 		return doc, err
 	}

@@ -31,6 +31,10 @@ type Config struct {
 	Project    string // Google Cloud project; "" asks the metadata server
 	Database   string // "" is "(default)"
 	MaxSockets int    // how many gateways may be followed at once
+
+	// Count is told of each operation that is billed, with what it is for;
+	// nil when nobody counts. It is called from many goroutines.
+	Count func(op Operation, purpose string, n int)
 }
 
 // Store is Iris in Firestore. Its methods may be called from any goroutine.
@@ -40,6 +44,7 @@ type Store struct {
 	// 100 streams, and the 101st call of any kind waits without an error:
 	// with listeners on client every commit would stop (log.md, "Tail").
 	listen *firestore.Client
+	count  func(op Operation, purpose string, n int)
 }
 
 // listenersPerConnection leaves half of a connection's streams free, because a
@@ -69,7 +74,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
-	return &Store{client: client, listen: listen}, nil
+	return &Store{client: client, listen: listen, count: cfg.Count}, nil
 }
 
 func connect(ctx context.Context, cfg Config, connections int) (*firestore.Client, error) {
@@ -97,6 +102,7 @@ func connect(ctx context.Context, cfg Config, connections int) (*firestore.Clien
 // Ready reports whether Firestore answers. It costs one read.
 func (s *Store) Ready(ctx context.Context) error {
 	_, err := s.client.Doc("tokens/ready").Get(ctx)
+	s.spend(Read, "ready", 1)
 	if status.Code(err) == codes.NotFound {
 		return nil
 	}
