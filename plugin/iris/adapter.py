@@ -118,7 +118,8 @@ class Adapter(BasePlatformAdapter):  # type: ignore[misc]  # hermes is not there
         self._emit("send", lane, body, turn, sent.began)
         if body["streaming"] and body["notify"]:
             # A segment that was complete before any of it was shown: hermes sends it whole, and no edit
-            # follows (after the last segment one does, the same again). Nothing durable may hang on a live event.
+            # follows (after the last segment one does, the same again). Nothing durable may hang on a
+            # live event.
             await self.edit_message(chat_id, message_id, content, finalize=True)
         return SendResult(success=True, message_id=message_id)
 
