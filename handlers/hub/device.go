@@ -237,6 +237,12 @@ const (
 // errSuperseded says that a connection was replaced before it was attached.
 var errSuperseded = iris.Errorf(iris.CodeUnavailable, "a newer connection took over")
 
+// Superseded reports whether the log has a newer connection of d's device.
+func (a *Actor) Superseded(d *Device) bool {
+	l := a.state.devices[d.ID]
+	return l.ID != "" && l.ID != d.Link.ID
+}
+
 // supersede closes the connections that newer ones, attached here (own) or
 // elsewhere, have replaced, and those that have lost their token.
 func (a *Actor) supersede(control []iris.Control, own bool) {
