@@ -51,6 +51,8 @@ type Actor struct {
 	online  bool                         // what the devices were last told of the host
 	counted struct{ devices, hosts int } // in the metrics
 	live    liveDocs                     // of the turns that run on the host attached here
+	over    over                         // what has ended since the tail began
+	loaded  time.Time                    // when it began
 	watch   watch                        // of the turns that run on another instance's host
 	asked   []*Asked                     // requests of devices here that the host answers later
 }
@@ -67,7 +69,7 @@ func openGateway(ctx context.Context, h *Hub, id string) (*Gateway, error) {
 		return nil, err
 	}
 	g.actor = &Actor{
-		g: g, writer: iris.NewID("w_"), state: state, ahead: map[int64]iris.Entry{},
+		g: g, loaded: time.Now(), over: over{tools: map[iris.Lane][]int{}}, writer: iris.NewID("w_"), state: state, ahead: map[int64]iris.Entry{},
 		limit: maxWrites, received: state.Host.Received, devices: map[string]*Device{},
 		online: state.HostLink.Alive(time.Now()), live: liveDocs{kept: map[string]string{}},
 	}

@@ -26,6 +26,7 @@ type Log interface {
 // Rows are the views that the hub begins from.
 type Rows interface {
 	Gateway(ctx context.Context, gateway string) (iris.Gateway, error)
+	Message(ctx context.Context, gateway, id string) (iris.Message, error)
 	Channels(ctx context.Context, gateway string) ([]iris.Channel, error)
 	Devices(ctx context.Context, gateway string) ([]iris.Device, error)
 	Pickers(ctx context.Context, gateway string) ([]iris.Picker, error)

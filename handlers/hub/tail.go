@@ -49,6 +49,7 @@ func (a *Actor) advance(e iris.Entry, own *group) {
 	a.state.apply(e, changes)
 	a.received = max(a.received, e.Host.Received)
 	a.supersede(e.Control, own != nil)
+	a.over.see(e)
 	a.fanOut(e, own)
 	a.settleAsked(e)
 	if a.host != nil {
@@ -117,7 +118,7 @@ func (a *Actor) restart() {
 				return
 			}
 			if state.Cursor > a.state.Cursor {
-				a.state = state
+				a.state, a.loaded = state, time.Now()
 				a.received = max(a.received, state.Host.Received)
 			}
 			maps.DeleteFunc(a.ahead, func(c int64, _ iris.Entry) bool { return c <= a.state.Cursor })

@@ -26,18 +26,31 @@ func (a *Actor) watchLives() {
 	case want && w.stop == nil:
 		ctx, stop := context.WithCancel(a.ctx)
 		w.stop, w.told = stop, map[string]string{}
-		a.Go(func(context.Context) { a.g.followLives(ctx) })
+		young := a.loaded.Add(freshFor)
+		a.Go(func(context.Context) { a.g.followLives(ctx, young) })
 	case !want && w.stop != nil:
 		w.stop()
 		*w = watch{}
 	}
 }
 
-func (g *Gateway) followLives(ctx context.Context) {
+// followLives passes the live documents on. Until the tail is no longer young
+// they may show messages that ended before it began: those have rows.
+func (g *Gateway) followLives(ctx context.Context, young time.Time) {
+	checked := map[string]bool{}
 	for try := 0; ctx.Err() == nil; try++ {
 		err := g.hub.cfg.Store.FollowLive(ctx, g.ID, func(lives []iris.Live) {
+			var ended []string
+			if time.Now().Before(young) {
+				var err error
+				if ended, err = g.endedBefore(ctx, lives, checked); err != nil {
+					g.log.Warn("look for messages of live documents", "err", err)
+					return
+				}
+			}
 			g.later(func(a *Actor) {
 				if ctx.Err() == nil {
+					a.over.messages.add(ended)
 					a.sawLives(lives)
 				}
 			})
@@ -47,6 +60,31 @@ func (g *Gateway) followLives(ctx context.Context) {
 			pause(ctx, backoff(try))
 		}
 	}
+}
+
+// endedBefore returns the messages of live documents that have a row. Each is
+// looked for once: if it ends later, the tail brings that.
+func (g *Gateway) endedBefore(ctx context.Context, lives []iris.Live, checked map[string]bool) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	defer cancel()
+	var ended []string
+	for _, l := range lives {
+		t, _ := TurnOf(l)
+		for _, m := range t.Messages {
+			if checked[m.MessageID] {
+				continue
+			}
+			_, err := g.hub.cfg.Store.Message(ctx, g.ID, m.MessageID)
+			switch {
+			case err == nil:
+				ended = append(ended, m.MessageID)
+			case iris.ErrorCode(err) != iris.CodeNotFound:
+				return nil, err
+			}
+			checked[m.MessageID] = true
+		}
+	}
+	return ended, nil
 }
 
 // sawLives tells the devices what has changed.
@@ -74,7 +112,7 @@ func (a *Actor) liveFrames() []turn.Frame {
 		}
 		if t, ok := TurnOf(l); ok {
 			m := turn.New(nil)
-			m.Believe(t)
+			m.Believe(a.over.without(t))
 			frames = append(frames, m.Snapshot()...)
 		}
 	}
