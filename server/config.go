@@ -53,6 +53,10 @@ type Config struct {
 	// Log is the form of the log on stderr: LogJSON or LogText.
 	Log string `envconfig:"IRIS_LOG" default:"json"`
 
+	// MetricsAddr is where GET /metrics answers, such as 127.0.0.1:9090; empty:
+	// nowhere. It must not be reachable from outside.
+	MetricsAddr string `envconfig:"IRIS_METRICS_ADDR"`
+
 	// Service is set by Cloud Run, whose last X-Forwarded-For hop can be
 	// trusted. Empty elsewhere.
 	Service string `envconfig:"K_SERVICE"`

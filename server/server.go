@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -53,7 +54,13 @@ func Run(ctx context.Context, cfg Config, opts Options) (err error) {
 		return fmt.Errorf("IRIS_ADDR=%s PORT=%d: %w", cfg.Addr, cfg.Port.N, err)
 	}
 	defer ln.Close()
-	st, err := openStore(ctx, cfg)
+	m := newMetrics()
+	metricsAddr, stopMetrics, err := m.serve(ctx, cfg.MetricsAddr, opts.Log)
+	if err != nil {
+		return err
+	}
+	defer stopMetrics()
+	st, err := openStore(ctx, cfg, m)
 	if err != nil {
 		return err
 	}
@@ -63,7 +70,7 @@ func Run(ctx context.Context, cfg Config, opts Options) (err error) {
 	}
 	srv := handlers.New(handlers.Config{
 		Store:          st,
-		Hub:            hub.New(hub.Config{Store: st, LogEntries: cfg.LogEntries.N, Log: opts.Log}),
+		Hub:            hub.New(hub.Config{Store: st, LogEntries: cfg.LogEntries.N, Log: opts.Log, Metrics: m.hub}),
 		AdminToken:     string(cfg.AdminToken),
 		PublicURL:      cfg.PublicURL,
 		MaxSockets:     cfg.MaxSockets.N,
@@ -71,18 +78,22 @@ func Run(ctx context.Context, cfg Config, opts Options) (err error) {
 		TrustForwarded: cfg.Service != "",
 		Log:            opts.Log,
 	})
-	return serve(ctx, ln, srv, cfg, opts)
+	addrs := map[string]string{"addr": ln.Addr().String(), "store": cfg.Store}
+	if metricsAddr != "" {
+		addrs["metrics"] = metricsAddr
+	}
+	return serve(ctx, ln, srv, addrs, opts)
 }
 
 // openStore opens what cfg.Store names and makes sure that it answers.
-func openStore(ctx context.Context, cfg Config) (store, error) {
+func openStore(ctx context.Context, cfg Config, m *metrics) (store, error) {
 	if cfg.Store == StoreMemory {
 		return memstore.New(), nil
 	}
 	// Detached: the clients keep this context, and the last commits happen
 	// after ctx has ended.
 	st, err := cloudstore.Open(context.WithoutCancel(ctx), cloudstore.Config{
-		Project: cfg.Project, Database: cfg.Database, MaxSockets: cfg.MaxSockets.N,
+		Project: cfg.Project, Database: cfg.Database, MaxSockets: cfg.MaxSockets.N, Count: m.spent,
 	})
 	if err != nil {
 		return nil, err
@@ -96,7 +107,7 @@ func openStore(ctx context.Context, cfg Config) (store, error) {
 }
 
 // serve answers on ln until ctx ends, then drains.
-func serve(ctx context.Context, ln net.Listener, srv *handlers.Server, cfg Config, opts Options) error {
+func serve(ctx context.Context, ln net.Listener, srv *handlers.Server, addrs map[string]string, opts Options) error {
 	// No write timeout: sockets live long. What is hijacked has no read timeout either.
 	hs := &http.Server{
 		Handler:           srv,
@@ -108,7 +119,7 @@ func serve(ctx context.Context, ln net.Listener, srv *handlers.Server, cfg Confi
 	}
 	served := make(chan error, 1)
 	go func() { served <- hs.Serve(ln) }()
-	if err := announce(ln.Addr().String(), cfg, opts); err != nil {
+	if err := announce(addrs, opts); err != nil {
 		return errors.Join(err, hs.Close(), <-served)
 	}
 	var err error
@@ -135,12 +146,11 @@ func serve(ctx context.Context, ln net.Listener, srv *handlers.Server, cfg Confi
 }
 
 // announce says where the gateway listens.
-func announce(addr string, cfg Config, opts Options) error {
+func announce(addrs map[string]string, opts Options) error {
 	if opts.Stdout != nil {
-		line, err := json.Marshal(map[string]string{
-			"severity": "INFO", "message": "listening", "time": time.Now().Format(time.RFC3339Nano),
-			"addr": addr, "store": cfg.Store,
-		})
+		fields := map[string]string{"severity": "INFO", "message": "listening", "time": time.Now().Format(time.RFC3339Nano)}
+		maps.Copy(fields, addrs)
+		line, err := json.Marshal(fields)
 		if err != nil {
 			return err
 		}
@@ -149,7 +159,7 @@ func announce(addr string, cfg Config, opts Options) error {
 		}
 	}
 	if opts.Listening != nil {
-		opts.Listening(addr)
+		opts.Listening(addrs["addr"])
 	}
 	return nil
 }
