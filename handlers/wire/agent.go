@@ -23,7 +23,7 @@ type (
 
 	// AgentSteer tells the running turn something.
 	AgentSteer struct {
-		Text string `json:"text"`
+		Text string `json:"text" jsonschema:"required"`
 	}
 
 	// CommandsCatalogRequest asks for all slash commands.
@@ -39,7 +39,7 @@ type (
 	ReadReceiptRequest struct {
 		ChatID    string `json:"chat_id"`
 		ThreadID  string `json:"thread_id,omitempty"`
-		MessageID string `json:"message_id"`
+		MessageID string `json:"message_id" jsonschema:"required"`
 	}
 
 	// FCMRegister says how the device is woken. What is absent stays, an empty

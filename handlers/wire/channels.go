@@ -20,13 +20,13 @@ const (
 type (
 	// ChannelCreate makes a channel, or a thread of the channel in the envelope.
 	ChannelCreate struct {
-		Name string `json:"name"`
-		Kind string `json:"kind"` // channel or thread, absent = channel
+		Name string `json:"name" jsonschema:"required"`
+		Kind string `json:"kind" jsonschema:"enum=channel,enum=thread"` // absent = channel
 	}
 
 	// ChannelRename renames a channel or thread.
 	ChannelRename struct {
-		Name string `json:"name"`
+		Name string `json:"name" jsonschema:"required"`
 	}
 
 	// ChannelSetDefault makes a channel the default one.
@@ -48,7 +48,7 @@ type (
 		ChatID       string `json:"chat_id"`
 		ThreadID     string `json:"thread_id,omitempty"`
 		Name         string `json:"name"`
-		Kind         string `json:"kind"`                     // channel or thread
+		Kind         string `json:"kind" jsonschema:"enum=channel,enum=thread"`
 		ParentChatID string `json:"parent_chat_id,omitempty"` // of a thread: its chat_id
 		Auto         bool   `json:"auto,omitempty"`           // made for a message; its name will be replaced by a title
 	}

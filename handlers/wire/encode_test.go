@@ -101,7 +101,7 @@ func BenchmarkDecode(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if _, err := requests[req.Type](req); err != nil {
+				if _, err := requests[req.Type].decode(req); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -92,7 +92,7 @@ type (
 
 	// Notification is a banner, or the mirror of a push.
 	Notification struct {
-		Kind  string `json:"kind"` // channel_renamed, channel_created, cron, approval, clarify, generic
+		Kind  string `json:"kind" jsonschema:"enum=channel_renamed,enum=channel_created,enum=cron,enum=approval,enum=clarify,enum=generic"`
 		Title string `json:"title"`
 		Body  string `json:"body"`
 		TS    int64  `json:"ts"`
@@ -100,7 +100,7 @@ type (
 
 	// AgentBusy says that the agent works in a lane.
 	AgentBusy struct {
-		Reason string `json:"reason"` // processing, tool, waiting_input, cron
+		Reason string `json:"reason" jsonschema:"enum=processing,enum=tool,enum=waiting_input,enum=cron"`
 	}
 
 	// AgentIdle says that the agent has ended its work in a lane.
@@ -163,7 +163,7 @@ type ServerCaps struct {
 	Tools         bool   `json:"tools"`
 	Media         bool   `json:"media"`
 	Search        bool   `json:"search"`
-	Push          string `json:"push"` // fcm, ntfy or none
+	Push          string `json:"push" jsonschema:"enum=fcm,enum=ntfy,enum=none"`
 	Pickers       bool   `json:"pickers"`
 	MediaMaxBytes int64  `json:"media_max_bytes"`
 }
@@ -182,7 +182,7 @@ type Channel struct {
 	ChatID        string `json:"chat_id"`
 	ThreadID      string `json:"thread_id,omitempty"`
 	Name          string `json:"name"`
-	Kind          string `json:"kind"` // default, channel or thread
+	Kind          string `json:"kind" jsonschema:"enum=default,enum=channel,enum=thread"`
 	ParentChatID  string `json:"parent_chat_id,omitempty"`
 	IsDefault     bool   `json:"is_default"`
 	Auto          bool   `json:"auto,omitempty"`

@@ -32,32 +32,40 @@ var frames = []wire.Payload{
 	wire.MediaUploadAck{}, wire.MediaPull{}, wire.MediaPullEnd{}, wire.SearchResults{}, wire.MessageDeleted{},
 }
 
-// requests maps the type of each request to the struct of its payload.
-var requests = map[string]func(wire.Request) (any, error){
-	wire.TypeHello:             payload[wire.Hello],
-	wire.TypeMessageSend:       payload[wire.MessageSend],
-	wire.TypeSync:              payload[wire.Sync],
-	wire.TypeHistory:           payload[wire.HistoryRequest],
-	wire.TypePing:              payload[wire.Ping],
-	wire.TypePickerSelect:      payload[wire.PickerSelect],
-	wire.TypeChannelCreate:     payload[wire.ChannelCreate],
-	wire.TypeChannelRename:     payload[wire.ChannelRename],
-	wire.TypeChannelSetDefault: payload[wire.ChannelSetDefault],
-	wire.TypeChannelDelete:     payload[wire.ChannelDelete],
-	wire.TypeAgentStop:         payload[wire.AgentStop],
-	wire.TypeAgentSteer:        payload[wire.AgentSteer],
-	wire.TypeCommandsCatalog:   payload[wire.CommandsCatalogRequest],
-	wire.TypeCommandsComplete:  payload[wire.CommandsCompleteRequest],
-	wire.TypeReadReceipt:       payload[wire.ReadReceiptRequest],
-	wire.TypeFCMRegister:       payload[wire.FCMRegister],
-	wire.TypeMediaUploadStart:  payload[wire.MediaUploadStart],
-	wire.TypeMediaUploadEnd:    payload[wire.MediaUploadEnd],
-	wire.TypeMediaPull:         payload[wire.MediaPullRequest],
-	wire.TypeSearch:            payload[wire.SearchRequest],
-	wire.TypeMessageDelete:     payload[wire.MessageDelete],
+// requests maps the type of each request to its payload.
+var requests = map[string]requestType{
+	wire.TypeHello:             request[wire.Hello](),
+	wire.TypeMessageSend:       request[wire.MessageSend](),
+	wire.TypeSync:              request[wire.Sync](),
+	wire.TypeHistory:           request[wire.HistoryRequest](),
+	wire.TypePing:              request[wire.Ping](),
+	wire.TypePickerSelect:      request[wire.PickerSelect](),
+	wire.TypeChannelCreate:     request[wire.ChannelCreate](),
+	wire.TypeChannelRename:     request[wire.ChannelRename](),
+	wire.TypeChannelSetDefault: request[wire.ChannelSetDefault](),
+	wire.TypeChannelDelete:     request[wire.ChannelDelete](),
+	wire.TypeAgentStop:         request[wire.AgentStop](),
+	wire.TypeAgentSteer:        request[wire.AgentSteer](),
+	wire.TypeCommandsCatalog:   request[wire.CommandsCatalogRequest](),
+	wire.TypeCommandsComplete:  request[wire.CommandsCompleteRequest](),
+	wire.TypeReadReceipt:       request[wire.ReadReceiptRequest](),
+	wire.TypeFCMRegister:       request[wire.FCMRegister](),
+	wire.TypeMediaUploadStart:  request[wire.MediaUploadStart](),
+	wire.TypeMediaUploadEnd:    request[wire.MediaUploadEnd](),
+	wire.TypeMediaPull:         request[wire.MediaPullRequest](),
+	wire.TypeSearch:            request[wire.SearchRequest](),
+	wire.TypeMessageDelete:     request[wire.MessageDelete](),
 }
 
-func payload[T any](req wire.Request) (any, error) { return wire.DecodePayload[T](req) }
+// requestType is the payload of a request: its struct, and how it is read.
+type requestType struct {
+	of     reflect.Type
+	decode func(wire.Request) (any, error)
+}
+
+func request[T any]() requestType {
+	return requestType{reflect.TypeFor[T](), func(req wire.Request) (any, error) { return wire.DecodePayload[T](req) }}
+}
 
 // frame is a frame of the gateway as it stands in its golden file.
 type frame struct {
@@ -95,7 +103,7 @@ func TestGoldenFrames(t *testing.T) {
 
 func TestGoldenRequests(t *testing.T) {
 	t.Parallel()
-	for name, decode := range requests {
+	for name, kind := range requests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			data := golden(t, name+".request.json")
@@ -106,7 +114,7 @@ func TestGoldenRequests(t *testing.T) {
 			if req.Type != name {
 				t.Fatalf("file is of type %q", req.Type)
 			}
-			p, err := decode(req)
+			p, err := kind.decode(req)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,7 +17,7 @@ const (
 type (
 	// MediaUploadStart announces binary frames.
 	MediaUploadStart struct {
-		MediaRef string `json:"media_ref"` // chosen by the device
+		MediaRef string `json:"media_ref" jsonschema:"required"` // chosen by the device
 		Kind     string `json:"kind"`
 		Mime     string `json:"mime"`
 		Size     int64  `json:"size"` // bytes
@@ -27,13 +27,13 @@ type (
 
 	// MediaUploadEnd ends the binary frames.
 	MediaUploadEnd struct {
-		MediaRef string `json:"media_ref"`
+		MediaRef string `json:"media_ref" jsonschema:"required"`
 		SHA256   string `json:"sha256"` // hexadecimal
 	}
 
 	// MediaPullRequest asks for the bytes of a medium, or a part of them.
 	MediaPullRequest struct {
-		MediaID string `json:"media_id"`
+		MediaID string `json:"media_id" jsonschema:"required"`
 		Offset  int64  `json:"offset,omitempty"`
 		Length  int64  `json:"length,omitempty"` // 0 = to the end
 	}

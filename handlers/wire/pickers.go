@@ -74,9 +74,9 @@ type (
 	// (then value is null, and no device is named).
 	PickerClosed struct {
 		PickerID string  `json:"picker_id"`
-		Value    *string `json:"value"`               // null for free text, too
-		Text     string  `json:"text,omitempty"`      // free text
-		DeviceID string  `json:"device_id,omitempty"` // who answered
+		Value    *string `json:"value" jsonschema:"nullable"` // null for free text, too
+		Text     string  `json:"text,omitempty"`              // free text
+		DeviceID string  `json:"device_id,omitempty"`         // who answered
 	}
 )
 
@@ -85,7 +85,7 @@ type Choice struct {
 	Value       string `json:"value"`
 	Label       string `json:"label"`
 	Description string `json:"description,omitempty"`
-	Style       string `json:"style,omitempty"` // primary or danger
+	Style       string `json:"style,omitempty" jsonschema:"enum=primary,enum=danger"`
 	IsCurrent   bool   `json:"is_current,omitempty"`
 }
 
@@ -105,7 +105,7 @@ type ModelLabel struct {
 // PickerSelect answers a picker: with the value of one of its choices, or with
 // free text.
 type PickerSelect struct {
-	PickerID string  `json:"picker_id"`
+	PickerID string  `json:"picker_id" jsonschema:"required"`
 	Value    *string `json:"value"`
 	Text     string  `json:"text,omitempty"`
 }

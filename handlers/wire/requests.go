@@ -13,8 +13,8 @@ const (
 type (
 	// Hello is the first frame of a connection.
 	Hello struct {
-		Token      string     `json:"token"`
-		DeviceID   string     `json:"device_id"`
+		Token      string     `json:"token" jsonschema:"required"`
+		DeviceID   string     `json:"device_id" jsonschema:"required"`
 		DeviceName string     `json:"device_name"`
 		Caps       DeviceCaps `json:"caps"`
 		FCMToken   string     `json:"fcm_token"`
@@ -51,5 +51,5 @@ type (
 type DeviceCaps struct {
 	MinProtocol int    `json:"min_protocol"`
 	Media       bool   `json:"media"`
-	Push        string `json:"push"`
+	Push        string `json:"push"` // fcm, ntfy or none
 }

@@ -22,15 +22,15 @@ type (
 	// SearchRequest looks for messages. With scope chat the lane is named in the
 	// payload or the envelope.
 	SearchRequest struct {
-		Query    string `json:"query"`
-		Scope    string `json:"scope"`
+		Query    string `json:"query" jsonschema:"required"`
+		Scope    string `json:"scope" jsonschema:"enum=all,enum=chat"` // absent = all
 		ChatID   string `json:"chat_id,omitempty"`
 		ThreadID string `json:"thread_id,omitempty"`
 	}
 
 	// MessageDelete deletes messages for good.
 	MessageDelete struct {
-		MessageIDs []string `json:"message_ids" max:"200"`
+		MessageIDs []string `json:"message_ids" max:"200" jsonschema:"required"`
 	}
 
 	// SearchResults are messages that were found, newest first.

@@ -98,7 +98,7 @@ func TestValidate(t *testing.T) {
 			if tt.payload != "" {
 				req.Payload = []byte(tt.payload)
 			}
-			_, err := requests[tt.request](req)
+			_, err := requests[tt.request].decode(req)
 			switch {
 			case tt.want == "" && err != nil:
 				t.Errorf("got error %q", err)
