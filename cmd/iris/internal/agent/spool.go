@@ -26,7 +26,7 @@ type spool struct {
 	received int64    // all inbound up to here is safe
 	told     int64    // received, as the gateway was told on this connection
 	took     position // newest inbound item taken
-	turns    []*turn
+	turns    []*turn  // whose end is not acked: until then the gateway may need them anew
 }
 
 // item is an event that waits.
@@ -113,6 +113,7 @@ func (s *spool) attach(ack link.HelloAck) {
 	s.online = true
 	s.told = s.received
 	s.forget(func(it *item) bool { return it.seq <= ack.Acked }) // live ones have seq 0
+	s.forgetTurns(ack.Acked)
 	s.sent = 0
 	s.kick()
 }
@@ -130,6 +131,17 @@ func (s *spool) acked(seq int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget(func(it *item) bool { return it.seq > 0 && it.seq <= seq })
+	s.forgetTurns(seq)
+}
+
+// forgetTurns drops what the gateway needs no more of the turns. The caller
+// holds mu.
+func (s *spool) forgetTurns(seq int64) {
+	ended := func(end int64) bool { return end > 0 && end <= seq }
+	s.turns = slices.DeleteFunc(s.turns, func(t *turn) bool { return ended(t.endSeq) })
+	for _, t := range s.turns {
+		t.messages = slices.DeleteFunc(t.messages, func(m message) bool { return ended(m.endSeq) })
+	}
 }
 
 // forget removes items. The caller holds mu.

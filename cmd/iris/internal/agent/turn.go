@@ -21,12 +21,19 @@ type turn struct {
 	started time.Time
 
 	// What a hello has to name.
-	messages  []link.TurnMessage // whose end is still to come
+	messages  []message
 	tools     []link.TurnTool
 	reasoning string
 
+	endSeq    int64 // of its turn.end, 0 while it runs
 	toolCount int
 	tokens    int
+}
+
+// message is one that the gateway may still have to end.
+type message struct {
+	link.TurnMessage
+	endSeq int64 // of the event that ends it, 0 until there is one; the turn's end ends all others
 }
 
 // begin opens a turn that message trigger has caused.
@@ -40,9 +47,13 @@ func (a *Agent) begin(lane iris.Lane, source, trigger string) *turn {
 
 // snapshot is the turn as a hello names it. The caller holds the mutex.
 func (t *turn) snapshot() link.Turn {
+	messages := make([]link.TurnMessage, 0, len(t.messages))
+	for _, m := range t.messages {
+		messages = append(messages, m.TurnMessage)
+	}
 	return link.Turn{
 		Turn: t.id, ChatID: t.lane.ChatID, ThreadID: t.lane.ThreadID, StartedAt: t.started.UnixMilli(), Source: t.source,
-		Messages: slices.Clone(t.messages), Tools: slices.Clone(t.tools), Prompts: []string{}, Reasoning: t.reasoning,
+		Messages: messages, Tools: slices.Clone(t.tools), Prompts: []string{}, Reasoning: t.reasoning,
 	}
 }
 
@@ -60,7 +71,7 @@ func (t *turn) say(ctx context.Context, text, replyTo string) (id string, began 
 		shown += chunk
 		if i == 0 {
 			t.spool.add(t, link.KindSend, "send "+id, link.Send{MessageID: id, Text: shown, ReplyTo: replyTo, Streaming: true}, func() {
-				t.messages = append(t.messages, link.TurnMessage{MessageID: id, Text: shown, Began: began})
+				t.messages = append(t.messages, message{TurnMessage: link.TurnMessage{MessageID: id, Text: shown, Began: began}})
 			})
 			continue
 		}
@@ -87,8 +98,10 @@ func (t *turn) modelEnd(text, reasoning string, tools bool) {
 		if reasoning != "" {
 			t.reasoning = strings.TrimPrefix(t.reasoning+"\n\n"+reasoning, "\n\n")
 		}
-		if tools {
-			t.messages = nil
+		for i := range t.messages {
+			if tools && t.messages[i].endSeq == 0 {
+				t.messages[i].endSeq = t.spool.seq + 1
+			}
 		}
 	})
 }
@@ -130,9 +143,7 @@ func (t *turn) end(outcome string, context float64) {
 	if t.source == link.SourceUser {
 		body.Runtime = link.Runtime{Model: modelName, ContextPct: context, Cwd: "~", Latency: time.Since(t.started).Seconds()}
 	}
-	t.spool.add(t, link.KindTurnEnd, "", body, func() {
-		t.spool.turns = slices.DeleteFunc(t.spool.turns, func(o *turn) bool { return o == t })
-	})
+	t.spool.add(t, link.KindTurnEnd, "", body, func() { t.endSeq = t.spool.seq + 1 })
 }
 
 // wait lets time pass, so that a person can watch. Without pace it only looks

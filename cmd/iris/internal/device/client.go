@@ -71,7 +71,7 @@ func New(cfg Config) *Client {
 	if cfg.MaxRetry == 0 {
 		cfg.MaxRetry = 30 * time.Second
 	}
-	return &Client{cfg: cfg, wake: make(chan struct{}, 1), seen: seen{}}
+	return &Client{cfg: cfg, wake: make(chan struct{}, 1), seen: newSeen()}
 }
 
 // CloseError is why the gateway will not have this client back: it would be

@@ -109,7 +109,7 @@ func (c *Client) take(f Frame) error {
 		return fmt.Errorf("the gateway refuses to sync: %s", e.Message)
 	}
 	if f.Cursor > 0 {
-		if c.seen.take(f) || c.cfg.SkipFirstReplay && !c.synced {
+		if c.cfg.SkipFirstReplay && !c.synced || c.seen.replayed(f) {
 			return nil
 		}
 		if own := c.replayedEcho(f); own != nil {
@@ -168,7 +168,9 @@ func (c *Client) echo(m *message, f Frame) error {
 		return c.refused(m, f)
 	}
 	c.drop(m)
-	c.seen.add(f)
+	if f.Cursor == 0 {
+		c.seen.add(f)
+	}
 	p, err := Payload[wire.Message](f)
 	if err != nil {
 		return err
@@ -210,7 +212,7 @@ func (c *Client) syncDone(f Frame) error {
 	}
 	first := !c.synced
 	c.cursor, c.synced, c.syncing = done.Cursor, true, ""
-	clear(c.seen)
+	c.seen.reset()
 	c.cfg.Handle(Synced{First: first, Complete: done.Complete})
 	c.mu.Lock()
 	c.ready = true
@@ -219,20 +221,26 @@ func (c *Client) syncDone(f Frame) error {
 	return nil
 }
 
-// seen counts the frames that came live since the last sync.done. A live frame
-// has no cursor, so after a reconnect the gateway replays it: the client knows
-// it again by its text.
-type seen map[uint64]int
+// seen counts the frames that the owner was told since the last sync.done. A
+// live frame has no cursor, so after a reconnect the gateway replays it, and a
+// replay may be cut and begin anew: the client knows a frame again by its text.
+type seen struct {
+	told   map[uint64]int // since the last sync.done
+	replay map[uint64]int // in the replay that runs, or ran last
+	seed   maphash.Seed
+}
 
 // seenLimit is when the client syncs in between, so that seen stays small and
 // what it covers stays within the gateway's log.
 const seenLimit = 500
 
-var seed = maphash.MakeSeed()
+func newSeen() seen {
+	return seen{told: map[uint64]int{}, replay: map[uint64]int{}, seed: maphash.MakeSeed()}
+}
 
 func (s seen) key(f Frame) uint64 {
 	var h maphash.Hash
-	h.SetSeed(seed)
+	h.SetSeed(s.seed)
 	for _, part := range []string{f.Type, f.Lane.ChatID, f.Lane.ThreadID, string(f.Payload)} {
 		h.WriteString(part)
 		h.WriteByte(0)
@@ -246,17 +254,28 @@ func (s seen) add(f Frame) {
 	case "message.start", "message.update", "tool.progress", "typing", "typing.stop", "status", "error", "pong":
 		return // never replayed
 	}
-	s[s.key(f)]++
+	s.told[s.key(f)]++
 }
 
-// take reports whether a replayed frame came live before, and forgets it once.
-func (s seen) take(f Frame) bool {
+// replayed notes a frame of a replay, and reports whether it was told before:
+// the third time that a replay brings a frame is news if it was told twice.
+func (s seen) replayed(f Frame) bool {
 	k := s.key(f)
-	if s[k] == 0 {
-		return false
+	s.replay[k]++
+	if s.replay[k] <= s.told[k] {
+		return true
 	}
-	s[k]--
-	return true
+	s.told[k]++
+	return false
 }
 
-func (s seen) full() bool { return len(s) >= seenLimit }
+// connected begins a connection: its replay begins where the last one did.
+func (s seen) connected() { clear(s.replay) }
+
+// reset forgets everything: what was told lies behind the cursor.
+func (s seen) reset() {
+	clear(s.told)
+	clear(s.replay)
+}
+
+func (s seen) full() bool { return len(s.told) >= seenLimit }

@@ -50,6 +50,7 @@ func (c *Client) connect(ctx context.Context) (accepted bool, err error) {
 	defer wg.Wait()
 	defer end()
 	c.begin()
+	c.seen.connected()
 	c.cfg.Handle(Connected{Ack: ack})
 	if err := c.requestSync(); err != nil {
 		return true, err
