@@ -93,8 +93,8 @@ func (r *receipts) save(ctx context.Context, saved, confirmed int64) int64 {
 	defer cancel()
 	d := r.session
 	var superseded bool // then the newer connection may know, and have saved, more
-	_ = d.gateway.Call(ctx, func(a *hub.Actor) { superseded = a.Superseded(d.dev) })
-	if superseded {
+	err := d.gateway.Call(ctx, func(a *hub.Actor) { superseded = a.Superseded(d.dev) })
+	if err == nil && superseded { // after an error it may still be written
 		return saved
 	}
 	if err := d.gateway.SaveCursor(ctx, d.device.ID, confirmed); err != nil {
