@@ -57,14 +57,18 @@ func (s slowStore) Append(ctx context.Context, g string, c iris.Commit) error {
 	return s.Store.Append(ctx, g, c)
 }
 
-func startWith(t testing.TB, store store) *instance {
+func startWith(t testing.TB, store store, options ...func(*handlers.Config)) *instance {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	if testing.Verbose() {
 		log = slog.New(slog.NewTextHandler(t.Output(), nil))
 	}
 	h := hub.New(hub.Config{Store: store, LogEntries: 64, Log: log})
-	s := handlers.New(handlers.Config{Store: store, Hub: h, AdminToken: adminToken, MaxSockets: 2000, Log: log})
+	cfg := handlers.Config{Store: store, Hub: h, AdminToken: adminToken, MaxSockets: 2000, Log: log}
+	for _, option := range options {
+		option(&cfg)
+	}
+	s := handlers.New(cfg)
 	web := httptest.NewServer(s)
 	in := &instance{t: t, server: s, url: web.URL}
 	stopped := false
@@ -138,6 +142,7 @@ type peer struct {
 	name   string
 	ws     *websocket.Conn
 	frames chan frame
+	device bool       // its frames must fit the published schemas
 	closed chan error // the read error that ended the connection
 }
 
@@ -154,7 +159,7 @@ func dial(t testing.TB, name, url, bearer string) *peer {
 		t.Fatalf("%s: dial: %v", name, err)
 	}
 	ws.SetReadLimit(16 << 20)
-	p := &peer{t: t, name: name, ws: ws, frames: make(chan frame, 4096), closed: make(chan error, 1)}
+	p := &peer{t: t, name: name, ws: ws, frames: make(chan frame, 4096), closed: make(chan error, 1), device: strings.HasSuffix(url, "/ws")}
 	go p.read()
 	t.Cleanup(func() { _ = ws.CloseNow() })
 	return p
@@ -171,6 +176,10 @@ func (p *peer) read() {
 		var f frame
 		if err := json.Unmarshal(data, &f); err != nil {
 			p.closed <- fmt.Errorf("frame is not JSON: %w", err)
+			return
+		}
+		if err := fits(data, f["type"]); p.device && err != nil {
+			p.closed <- fmt.Errorf("frame does not fit its schema: %w in %.500s", err, data)
 			return
 		}
 		p.frames <- f
