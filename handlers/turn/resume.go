@@ -78,7 +78,11 @@ func (m *Machine) restore(t *running, b link.Turn) {
 		if msg.text == text {
 			continue
 		}
-		if msg.text = text; t.started {
+		msg.text = text
+		if _, ok := t.takeBeat(msg); ok { // it ends by its final edit
+			msg.beat = true
+		}
+		if t.started {
 			m.show(t, msg)
 		}
 	}
