@@ -447,8 +447,8 @@ func (c *chat) received(messageID string) {
 		v.above(column, mark)
 	case c.typed == text: // it stands right above
 		v.line(v.style.Dim("  " + markRead))
-	default: // it was typed in the middle of something else: say what it was
-		v.line(v.style.Accent(markUser) + cut(terminal.CleanLine(text), v.columns()-8) + mark)
+	default: // something else stands below it: say which one it was
+		v.line(v.style.Dim(markRead + " " + cut(terminal.CleanLine(text), min(60, v.columns()-4))))
 	}
 	c.typed = ""
 }
