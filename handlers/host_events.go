@@ -64,7 +64,9 @@ func (h *hostSession) settle(a *hub.Actor, taken int64) {
 
 // publish sends the frames of an event: the live ones at once or behind the
 // durable ones in front of them, those by the log. An event without durable
-// frames (seq > 0) is acknowledged in its turn.
+// frames (seq > 0) is acknowledged in its turn. What goes into the log contains
+// all events so far, whichever led to it: a live one may end the message that
+// earlier ones have completed.
 func (h *hostSession) publish(a *hub.Actor, seq int64, lane iris.Lane, frames []turn.Frame, more beside, done func()) {
 	if done == nil {
 		done = func() {}
@@ -91,10 +93,16 @@ func (h *hostSession) publish(a *hub.Actor, seq int64, lane iris.Lane, frames []
 		done()
 		return
 	}
+	upTo := h.taken
+	h.proposed++
 	a.Propose(hub.Proposal{
 		Lane:   lane,
-		Decide: func(s *hub.State) (hub.Draft, error) { return h.decide(s, seq, lane, draft, more) },
-		Done:   func(_ *hub.Actor, r hub.Result) { h.committed(a, seq, r.Err); done() },
+		Decide: func(s *hub.State) (hub.Draft, error) { return h.decide(s, seq, upTo, lane, draft, more) },
+		Done: func(_ *hub.Actor, r hub.Result) {
+			h.proposed--
+			h.committed(a, seq, upTo, r)
+			done()
+		},
 	})
 	for _, f := range behind {
 		a.Live(f.Lane, f.Payload)
@@ -103,17 +111,15 @@ func (h *hostSession) publish(a *hub.Actor, seq int64, lane iris.Lane, frames []
 
 // decide appends an event's draft, unless the log has it already, or its lane
 // is gone.
-func (h *hostSession) decide(s *hub.State, seq int64, lane iris.Lane, draft hub.Draft, more beside) (hub.Draft, error) {
+func (h *hostSession) decide(s *hub.State, seq, upTo int64, lane iris.Lane, draft hub.Draft, more beside) (hub.Draft, error) {
 	if s.HostLink.ID != h.host.Link.ID {
 		return hub.Draft{}, errSuperseded
 	}
 	mark := s.Host
-	if seq > 0 {
-		if seq <= mark.Seq {
-			return hub.Draft{}, nil
-		}
-		mark.Seq = seq
+	if seq > 0 && seq <= mark.Seq {
+		return hub.Draft{}, nil
 	}
+	mark.Seq = max(mark.Seq, upTo)
 	if _, ok := s.Channel(lane); !ok {
 		return hub.Draft{Host: &mark}, nil
 	}
@@ -127,10 +133,15 @@ func (h *hostSession) decide(s *hub.State, seq int64, lane iris.Lane, draft hub.
 	return draft, nil
 }
 
-// committed acknowledges an event that is in the log, or that can never be.
-func (h *hostSession) committed(a *hub.Actor, seq int64, err error) {
-	switch {
+// committed acknowledges events that are in the log, or that can never be.
+func (h *hostSession) committed(a *hub.Actor, seq, upTo int64, r hub.Result) {
+	switch err := r.Err; {
+	case err == nil && (r.Cursor > 0 || upTo <= a.State().Host.Seq):
+		h.ack(upTo)
+		return
 	case err == nil:
+		h.ackLater(upTo)
+		return
 	case errors.Is(err, errSuperseded):
 		return
 	case iris.ErrorCode(err) == iris.CodeUnavailable: // the host sends it again
@@ -144,6 +155,29 @@ func (h *hostSession) committed(a *hub.Actor, seq int64, err error) {
 		}
 	}
 	h.ack(seq)
+}
+
+// ackWait is how long an event that makes no commit of its own waits for one
+// that takes it along (host link: Events).
+const ackWait = time.Second
+
+// ackLater acknowledges an event that led to nothing durable with the next
+// commit. Until then only this instance's memory has it: the last edit of an
+// answer is in the log with its turn's end, and an instance that died in
+// between, with the edit acknowledged, took the answer along.
+func (h *hostSession) ackLater(seq int64) {
+	h.void = max(h.void, seq)
+	if h.ackTimer != nil {
+		return
+	}
+	h.ackTimer = time.AfterFunc(ackWait, func() {
+		_ = h.gateway.Do(func(*hub.Actor) {
+			h.ackTimer = nil
+			if h.proposed == 0 && h.void > h.acked { // else the next commit does it
+				h.ack(h.void)
+			}
+		})
+	})
 }
 
 // ack tells the host that it may forget its events up to seq.

@@ -50,6 +50,10 @@ type hostSession struct {
 	settled bool          // the turns that the host does not name have been closed
 	sent    []sentMessage // messages on their way to the host, in order
 	counted int64         // receipts up to here were in the log before
+
+	proposed int         // of what the log was asked for and has not answered
+	void     int64       // newest event that led to nothing durable
+	ackTimer *time.Timer // acknowledges it; nil when none waits
 }
 
 // sentMessage is a person's message whose receipt is still to come.
@@ -270,7 +274,12 @@ func (h *hostSession) detach() {
 		return
 	}
 	if h.host != nil {
-		_ = h.gateway.Do(func(a *hub.Actor) { a.DetachHost(h.host) })
+		_ = h.gateway.Do(func(a *hub.Actor) {
+			if h.ackTimer != nil {
+				h.ackTimer.Stop()
+			}
+			a.DetachHost(h.host)
+		})
 	}
 	h.wait.Wait()
 	h.release()
