@@ -19,7 +19,7 @@ Body = dict[str, Any]
 #: Bytes of a frame that the gateway surely takes (its limit is 1 MiB).
 MAX_FRAME = 1_000_000
 
-LIVE = frozenset({"model.start", "tool.start", "tool.progress"})
+LIVE = frozenset({"tool.start", "tool.progress"})
 
 # What a full spool gives up first (rank 0) and last (rank 2).
 _FIRST = frozenset({"tool.end", "model.end", "model.error", "notice", "title"})

@@ -14,12 +14,16 @@ from .lanes import Lane
 
 # hello must stay under 1 MiB, whatever runs.
 _MAX_TEXT = 100_000
+#: So many turns that are over are remembered, the oldest: it can only be them that the gateway knows already.
+_MAX_ENDED = 50
 
 
 @dataclass
 class _Message:
     text: str
     began: int
+    reply_to: str | None
+    streamed: bool
     stopped: int | None = None  # seq of the event that ends it; it is listed until that is acked
 
 
@@ -30,7 +34,9 @@ class _Turn:
     started_at: int
     messages: dict[str, _Message] = field(default_factory=dict)
     tools: dict[str, dict[str, Any]] = field(default_factory=dict)
+    prompts: dict[str, None] = field(default_factory=dict)
     reasoning: list[str] = field(default_factory=list)
+    ended: int | None = None  # seq of its turn.end: it is listed, as it stood then, until that is acked
     beat: str = ""  # text of a beat whose first send is still to come
     beat_seq: int = 0
 
@@ -52,19 +58,27 @@ class Recap:
             self._turns[event.turn] = _Turn(event.lane, str(event.body.get("source", "")), event.at)
             return
         turn = self._turns.get(event.turn)
-        if turn is None:
+        if turn is None or turn.ended is not None:
             return
         if event.kind == "turn.end":
-            del self._turns[event.turn]
+            self._end(event.turn, turn)
             return
         step = getattr(self, "_" + event.kind.replace(".", "_"), None)
         if step:
             step(turn, event)
 
+    def _end(self, turn_id: str, turn: _Turn) -> None:
+        turn.ended = self._seq
+        over = sum(t.ended is not None for t in self._turns.values())
+        if turn.ended <= self._acked or over > _MAX_ENDED:
+            del self._turns[turn_id]
+
     def ack(self, seq: int) -> None:
-        """Messages whose end the gateway has are not listed any more."""
+        """Turns and messages whose end the gateway has are not listed any more."""
         self._acked = max(self._acked, seq)
-        for turn in self._turns.values():
+        for turn_id, turn in list(self._turns.items()):
+            if turn.ended is not None and turn.ended <= self._acked:
+                del self._turns[turn_id]
             for message_id, message in list(turn.messages.items()):
                 if message.stopped is not None and message.stopped <= self._acked:
                     del turn.messages[message_id]
@@ -75,20 +89,21 @@ class Recap:
 
     @staticmethod
     def _picture(turn_id: str, turn: _Turn) -> dict[str, Any]:
-        return {
+        out = {
             "turn": turn_id,
             "chat_id": turn.lane.chat_id,
             "thread_id": turn.lane.thread_id,
             "started_at": turn.started_at,
             "source": turn.source,
-            "messages": [
-                {"message_id": message_id, "text": message.text[:_MAX_TEXT], "began": message.began}
-                for message_id, message in turn.messages.items()
-            ],
+            "messages": [_message(message_id, message) for message_id, message in turn.messages.items()],
             "tools": list(turn.tools.values()),
-            "prompts": [],  # issue 6
+            "prompts": list(turn.prompts),
             "reasoning": "\n\n".join(turn.reasoning)[:_MAX_TEXT],
         }
+        if turn.ended is not None:
+            # A gateway whose ack was lost has this event already, and must not open the turn again.
+            out["ended"] = turn.ended
+        return out
 
     def _send(self, turn: _Turn, event: Event) -> None:
         body = event.body
@@ -97,7 +112,9 @@ class Recap:
             return
         late = self._late(turn, event)
         if late is None or late > self._acked:
-            turn.messages[event.message_id] = _Message(str(body.get("text", "")), event.at, late)
+            turn.messages[event.message_id] = _Message(
+                str(body.get("text", "")), event.at, body.get("reply_to"), bool(body.get("streaming")), late
+            )
 
     @staticmethod
     def _late(turn: _Turn, event: Event) -> int | None:
@@ -142,6 +159,14 @@ class Recap:
         return some
 
     @staticmethod
+    def _prompt(turn: _Turn, event: Event) -> None:
+        turn.prompts[str(event.body["prompt_id"])] = None
+
+    @staticmethod
+    def _prompt_closed(turn: _Turn, event: Event) -> None:
+        turn.prompts.pop(str(event.body["prompt_id"]), None)
+
+    @staticmethod
     def _tool_start(turn: _Turn, event: Event) -> None:
         body = event.body
         turn.tools[body["call"]] = {key: body[key] for key in ("call", "index", "name", "args")}
@@ -149,3 +174,12 @@ class Recap:
     @staticmethod
     def _tool_end(turn: _Turn, event: Event) -> None:
         turn.tools.pop(event.body["call"], None)
+
+
+def _message(message_id: str, message: _Message) -> dict[str, Any]:
+    out: dict[str, Any] = {"message_id": message_id, "text": message.text[:_MAX_TEXT], "began": message.began}
+    if message.reply_to:
+        out["reply_to"] = message.reply_to
+    if not message.streamed:
+        out["streamed"] = False
+    return out

@@ -130,7 +130,7 @@ class EventsTest(unittest.TestCase):
         self.assertTrue(event("send", streaming=False).durable)
         self.assertFalse(event("edit", final=False).durable)
         self.assertTrue(event("edit", final=True).durable)
-        self.assertFalse(event("model.start").durable)
+        self.assertTrue(event("model.start").durable)  # it decides which texts belong together
         self.assertTrue(event("turn.end").durable)
 
     def test_frame(self) -> None:

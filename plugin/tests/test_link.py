@@ -118,6 +118,10 @@ class LinkTest(TempDir):
             [f["kind"] for f in self.gateway.events()], ["turn.start", "answer", "edit", "turn.end"]
         )
         self.assertEqual(self.gateway.hellos[-1]["last_seq"], 4)
+        (turn,) = self.gateway.hellos[-1]["turns"]  # its end is not acked
+        self.assertEqual((turn["ended"], [m["text"] for m in turn["messages"]]), (4, ["abc"]))
+        self.gateway.cut()
+        self.gateway.wait(lambda: len(self.gateway.hellos) > 1)
         self.assertEqual(self.gateway.hellos[-1]["turns"], [])
 
     def test_cut_in_the_middle(self) -> None:

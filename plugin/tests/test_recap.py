@@ -99,9 +99,46 @@ class RecapTest(unittest.TestCase):
         self.do(self.stream("a"), event("delete", message_ids=["m_1"]))
         self.assertEqual(self.messages(), {})
         self.do(event("turn.end"))
+        end = self.seq
+        self.do(event("tool.end", call="late"), edit("late"))  # trails in: no harm
+        self.recap.ack(end)
         self.assertEqual(self.recap.snapshot(), [])
-        self.do(event("tool.end", call="late"), edit("late"))  # trails in: no turn, no harm
+        self.do(event("tool.end", call="later"))
         self.assertEqual(self.recap.snapshot(), [])
+
+    def test_turn_is_listed_as_it_stood_until_its_end_is_acked(self) -> None:
+        self.do(self.stream("a"), edit("ab", final=True))
+        before = self.turn()
+        self.do(event("turn.end"))
+        end = self.seq
+        self.do(edit("trails in"), event("turn.start", "tn_2", source="user"))
+        self.assertEqual(self.turn(), {**before, "ended": end})
+        self.recap.ack(end - 1)
+        self.assertEqual([t["turn"] for t in self.recap.snapshot()], ["tn_1", "tn_2"])
+        self.recap.ack(end)
+        self.assertEqual([t["turn"] for t in self.recap.snapshot()], ["tn_2"])
+
+    def test_of_many_turns_that_are_over_the_oldest_are_listed(self) -> None:
+        self.do(event("turn.end"))
+        for i in range(1000):
+            self.do(event("turn.start", f"tn_x{i}", source="user"), event("turn.end", f"tn_x{i}"))
+        self.do(event("turn.start", "tn_now", source="user"))
+        turns = [t["turn"] for t in self.recap.snapshot()]
+        self.assertEqual((len(turns), turns[:2], turns[-1]), (51, ["tn_1", "tn_x0"], "tn_now"))
+
+    def test_what_a_message_answers_and_whether_it_was_streamed(self) -> None:
+        self.do(
+            event("send", message_id="m_1", text="x", streaming=True, reply_to="m_u"),
+            event("send", message_id="m_2", text="y", streaming=False, notify=True, reply_to="m_u"),
+        )
+        streamed, whole = self.turn()["messages"]
+        self.assertEqual((streamed["reply_to"], "streamed" in streamed), ("m_u", False))
+        self.assertEqual((whole["reply_to"], whole["streamed"]), ("m_u", False))
+
+    def test_open_prompts(self) -> None:
+        self.do(event("prompt", prompt_id="pr_1"), event("prompt", prompt_id="pr_2"))
+        self.do(event("prompt.closed", prompt_id="pr_1"))
+        self.assertEqual(self.turn()["prompts"], ["pr_2"])
 
 
 if __name__ == "__main__":
