@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"iris-gateway/cmd/iris/internal/device"
 	"iris-gateway/cmd/iris/internal/terminal"
@@ -275,201 +274,15 @@ func (c *chat) event(e device.Event) error {
 }
 
 // lost says why there is no connection: once, not at every try.
-func (c *chat) lost(e device.Lost) {
-	why := terminal.CleanLine(e.Err.Error())
-	if why == c.trouble || c.host == wire.StateRestarting { // told already
-		return
-	}
-	c.trouble = why
-	c.say(why + "; trying again")
-}
-
 // say writes a line about the connection.
-func (c *chat) say(text string) {
-	if !c.opts.Live {
-		fmt.Fprintln(c.opts.Notes, "· "+text)
-		return
-	}
-	c.typed = ""
-	c.view.block("· ", text, c.view.style.Dim, c.view.style.Dim)
-}
-
 // connected learns the lanes.
-func (c *chat) connected(e device.Connected) {
-	c.trouble, c.host, c.online = "", "", true
-	for _, ch := range e.Ack.Channels {
-		lane := iris.Lane{ChatID: ch.ChatID, ThreadID: ch.ThreadID}
-		c.view.names[lane] = ch.Name
-		if ch.IsDefault {
-			c.view.lane = lane
-			c.view.busy = ch.Busy
-		}
-	}
-}
-
 // synced asks for the history when the screen has none, or has a gap.
-func (c *chat) synced(e device.Synced) error {
-	if !e.First && e.Complete && c.ready {
-		return nil
-	}
-	if c.opts.History <= 0 {
-		return c.begin()
-	}
-	id, err := c.client.Request(wire.TypeHistory, c.view.lane, wire.HistoryRequest{Limit: c.opts.History})
-	c.history = id
-	return err
-}
-
 // begin shows what came while the history was on its way.
-func (c *chat) begin() error {
-	c.ready = true
-	held := c.held
-	c.held = nil
-	for _, f := range held {
-		if err := c.show(f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // sent takes the echo of an own message.
-func (c *chat) sent(e device.Sent) {
-	delete(c.waiting, e.ClientID)
-	c.view.done[e.Message.MessageID] = true // it stands there, typed
-	c.unread[e.Message.MessageID] = e.Message.Text
-	if c.turn.is(e.ClientID) {
-		c.turn.sent()
-	}
-	if c.host == wire.StateDegraded {
-		c.say("the host is away: the gateway keeps the message for it")
-	}
-}
-
 // frame takes a frame from the gateway.
-func (c *chat) frame(f device.Frame) error {
-	switch {
-	case f.Type == "status":
-		return with(f, func(p wire.Status) { c.status(p.State) })
-	case f.ID != "" && f.ID == c.history:
-		return c.pageOfHistory(f)
-	case !c.ready:
-		c.held = append(c.held, f)
-		return nil
-	}
-	return c.show(f)
-}
-
 // show shows a frame, and follows the exchange that runs.
-func (c *chat) show(f device.Frame) error {
-	switch f.Type {
-	case "read.receipt":
-		return with(f, func(p wire.ReadReceipt) { c.received(p.MessageID) })
-	case "error":
-		if f.ID == "" { // what follows from it comes with the end of the connection
-			return nil
-		}
-	}
-	if f.Lane == c.view.lane {
-		c.turn.frame(f.Type)
-		if c.turn != nil && c.turn.complete {
-			c.turn = nil
-		}
-	}
-	if err := c.view.frame(f); err != nil {
-		return err
-	}
-	if f.Type != "agent.busy" && f.Type != "typing" {
-		c.typed = ""
-	}
-	return nil
-}
-
 // pageOfHistory shows the newest messages of the lane.
-func (c *chat) pageOfHistory(f device.Frame) error {
-	c.history = ""
-	if f.Type == "error" {
-		c.say("the history could not be loaded")
-		return c.begin()
-	}
-	err := with(f, func(p wire.History) {
-		if p.HasMore && len(p.Messages) > 0 {
-			c.view.line(c.view.style.Dim("  …"))
-		}
-		for _, m := range p.Messages {
-			c.view.message(m)
-		}
-	})
-	if err != nil {
-		return err
-	}
-	return c.begin()
-}
-
 // status says how it is with the host, when that changes.
-func (c *chat) status(s wire.State) {
-	if s == c.host {
-		return
-	}
-	before := c.host
-	c.host = s
-	switch {
-	case s == wire.StateRestarting:
-		c.say("the gateway restarts")
-	case s == wire.StateDegraded:
-		c.say("connected; the host is away: messages wait for it")
-	case s == wire.StateOnline && before == wire.StateDegraded:
-		c.say("the host is there")
-	case s == wire.StateOnline && before == "":
-		c.say("connected")
-	}
-}
-
-// ownLine is what the growing line belongs to while it is an own message.
-const ownLine = "own"
-
 // received marks an own message that the host has: behind it, if it is still
 // the last thing on the screen.
-func (c *chat) received(messageID string) {
-	text, own := c.unread[messageID]
-	if !own {
-		return
-	}
-	delete(c.unread, messageID)
-	v := c.view
-	mark := v.style.Dim(" " + markRead)
-	column := utf8.RuneCountInString(markUser+text) + 1
-	switch {
-	case v.open && v.last == ownLine:
-		v.grow(mark)
-		v.fresh()
-	case c.typed == text && v.live && v.style.Colour && simple(text) && column+3 < v.width():
-		v.above(column, mark)
-	case c.typed == text: // it stands right above
-		v.line(v.style.Dim("  " + markRead))
-	default: // something else stands below it: say which one it was
-		v.line(v.style.Dim(markRead + " " + cut(terminal.CleanLine(text), min(60, v.columns()-4))))
-	}
-	c.typed = ""
-}
-
 // hint shows what is going on: the agent at work, or the prompt.
-func (c *chat) hint() {
-	v := c.view
-	dim := v.style.Dim
-	switch tool := v.toolHint(); {
-	case !c.opts.Live:
-	case !c.online || !c.ready:
-		v.show("connecting …", dim)
-	case tool != "":
-		v.show(tool, dim)
-	case v.busy:
-		v.show("… thinking", dim)
-	case len(c.waiting) > 0:
-		v.show("✓ …", dim)
-	case c.opts.Interactive && c.lines != nil:
-		v.show(markUser, v.style.Accent)
-	default:
-		v.clear()
-	}
-}

@@ -43,7 +43,7 @@ func environment(userHome string) []string {
 		}
 	}
 	for _, pair := range os.Environ() {
-		if name, value, _ := strings.Cut(pair, "="); passes(name) {
+		if name, value, _ := strings.Cut(pair, "="); value != "" && passes(name) {
 			env[name] = value
 		}
 	}

@@ -31,6 +31,7 @@ type Host struct {
 
 	command []string
 	env     []string
+	dir     string // to start in, "" is the caller's
 }
 
 // stopGrace is how long hermes has to end by itself.
@@ -88,6 +89,7 @@ func (h *Host) ownHome(cfg Config) error {
 			return err
 		}
 	}
+	h.dir = work // not the caller's: hermes looks around where it starts
 	users := usersOwn()
 	h.env = environment(users)
 	settings, err := readConfig(users)
@@ -145,7 +147,7 @@ func (h *Host) Run(ctx context.Context) error {
 	}
 	defer log.Close()
 	cmd := exec.Command(h.command[0], h.command[1:]...)
-	cmd.Env, cmd.Stdout, cmd.Stderr = h.env, log, log
+	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = h.env, h.dir, log, log
 	ownGroup(cmd) // Ctrl-C is for us; we tell hermes
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("hermes does not start: %w", err)

@@ -1,0 +1,82 @@
+package chat
+
+import (
+	"fmt"
+
+	"iris-gateway/cmd/iris/internal/device"
+	"iris-gateway/cmd/iris/internal/terminal"
+	"iris-gateway/handlers/wire"
+	"iris-gateway/iris"
+)
+
+func (c *chat) lost(e device.Lost) {
+	why := terminal.CleanLine(e.Err.Error())
+	if why == c.trouble || c.host == wire.StateRestarting { // told already
+		return
+	}
+	c.trouble = why
+	c.say(why + "; trying again")
+}
+
+func (c *chat) say(text string) {
+	if !c.opts.Live {
+		fmt.Fprintln(c.opts.Notes, "· "+text)
+		return
+	}
+	c.typed = ""
+	c.view.block("· ", text, c.view.style.Dim, c.view.style.Dim)
+}
+
+func (c *chat) connected(e device.Connected) {
+	c.trouble, c.host, c.online = "", "", true
+	for _, ch := range e.Ack.Channels {
+		lane := iris.Lane{ChatID: ch.ChatID, ThreadID: ch.ThreadID}
+		c.view.names[lane] = ch.Name
+		if ch.IsDefault {
+			c.view.lane = lane
+			c.view.busy = ch.Busy
+		}
+	}
+}
+
+func (c *chat) synced(e device.Synced) error {
+	if !e.First && e.Complete && c.ready {
+		return nil
+	}
+	if c.opts.History <= 0 {
+		return c.begin()
+	}
+	id, err := c.client.Request(wire.TypeHistory, c.view.lane, wire.HistoryRequest{Limit: c.opts.History})
+	c.history = id
+	return err
+}
+
+func (c *chat) begin() error {
+	c.ready = true
+	held := c.held
+	c.held = nil
+	for _, f := range held {
+		if err := c.show(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *chat) status(s wire.State) {
+	if s == c.host {
+		return
+	}
+	before := c.host
+	c.host = s
+	switch {
+	case s == wire.StateRestarting:
+		c.say("the gateway restarts")
+	case s == wire.StateDegraded:
+		c.say("connected; the host is away: messages wait for it")
+	case s == wire.StateOnline && before == wire.StateDegraded:
+		c.say("the host is there")
+	case s == wire.StateOnline && before == "":
+		c.say("connected")
+	}
+}
