@@ -125,6 +125,15 @@ func (g *Gateway) Stop() {
 	}
 }
 
+// Races is what the race detector reported in all the gateway's lives, "" for nothing.
+func (g *Gateway) Races() string {
+	all := g.out.tail(1 << 20)
+	if i := strings.Index(all, "WARNING: DATA RACE"); i >= 0 {
+		return all[i:min(len(all), i+4000)]
+	}
+	return ""
+}
+
 // ShowOnFailure prints what it wrote during this test, if the test fails. One that
 // still runs is ended by SIGQUIT, so that the last it writes is where each of its
 // goroutines stood: a test mostly fails because something did not come.

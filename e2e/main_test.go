@@ -42,6 +42,10 @@ func run(m *testing.M) int {
 	shared.dir = dir
 	code := m.Run()
 	shared.stop()
+	if shared.gate != nil && shared.gate.Races() != "" {
+		fmt.Fprintln(os.Stderr, "FAIL: the gateway has a", shared.gate.Races())
+		return 1
+	}
 	if left := e2e.Leftovers(); len(left) > 0 {
 		fmt.Fprintln(os.Stderr, "FAIL: processes left by the tests:", left)
 		return 1
