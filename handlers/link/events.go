@@ -4,7 +4,7 @@ package link
 // host until they are acked.
 const (
 	KindTurnStart    = "turn.start"    // durable
-	KindModelStart   = "model.start"   // live
+	KindModelStart   = "model.start"   // durable, if the host gives it a seq, as it should: it ends the answer before
 	KindSend         = "send"          // durable unless streaming
 	KindEdit         = "edit"          // durable when final
 	KindDelete       = "delete"        // durable
@@ -14,6 +14,8 @@ const (
 	KindToolStart    = "tool.start"    // live
 	KindToolProgress = "tool.progress" // live
 	KindToolEnd      = "tool.end"      // durable
+	KindPrompt       = "prompt"        // durable
+	KindPromptClosed = "prompt.closed" // durable
 	KindNotice       = "notice"        // durable
 	KindCron         = "cron"          // durable
 	KindThreadCreate = "thread.create" // durable
@@ -37,6 +39,23 @@ const (
 	OutcomeStopped   = "stopped"
 )
 
+// Kinds of prompt. Approvals and clarifies end with their turn; the others
+// stay open after it, until somebody answers or the host closes them.
+const (
+	PromptApproval = "approval"
+	PromptClarify  = "clarify"
+	PromptConfirm  = "confirm"
+	PromptChoice   = "choice"
+	PromptModel    = "model"
+)
+
+// Why a prompt was closed.
+const (
+	ClosedAnswered  = "answered"
+	ClosedExpired   = "expired"
+	ClosedTurnEnded = "turn ended"
+)
+
 // Bodies of the events (host link: Events). What is null or absent is zero.
 type (
 	// TurnStart: hermes began to process something in a lane.
@@ -46,6 +65,8 @@ type (
 	}
 
 	// ModelStart: the agent begins to answer a text. Several may happen in a turn.
+	// Its seq may be absent, but then an answer that it ends may be taken for a
+	// part of the next one if it is lost.
 	ModelStart struct {
 		Text      string `json:"text"`
 		MessageID string `json:"message_id"`
@@ -70,7 +91,8 @@ type (
 		Began     int64  `json:"began"` // ms, when the message began
 	}
 
-	// Delete: messages were taken back.
+	// Delete: messages were taken back: open ones end without a row, those that
+	// have ended are removed.
 	Delete struct {
 		MessageIDs []string `json:"message_ids" max:"1000"`
 	}
@@ -134,6 +156,97 @@ type (
 		OK         bool           `json:"ok"`
 		Duration   float64        `json:"duration"` // seconds
 		OutputTail string         `json:"output_tail"`
+	}
+
+	// Prompt: the agent asks something. Which fields belong to which kind:
+	//
+	//	approval  command, description, choices, expires_at
+	//	clarify   question, choices, allow_text, expires_at
+	//	confirm   title, text, choices
+	//	choice    title, choices
+	//	model     current_model, current_provider, providers
+	//
+	// prompt_id is the host's, unique for ever, and answers come with it. turn is
+	// the turn that asks, or null when none is open; the lane is that of the
+	// prompt in any case. Strings are hermes' own, uncut up to 16 KiB, markdown
+	// included; nothing of them is secret. Fields that are not named here reach
+	// the devices as they are. A prompt of unknown kind is ignored.
+	//
+	// What a person answers is the value of a choice: hermes' own words. Labels
+	// and styles of the values that hermes always uses need not be sent: once,
+	// session, always, deny, cancel get theirs here.
+	//
+	//   - approval, choices: the values that hermes accepts now, e.g. without
+	//     "always" if allow_permanent is false: [{"value":"once"},
+	//     {"value":"session"},{"value":"always"},{"value":"deny"}], which is also
+	//     what no choices at all mean. Of the approvals of one session only the
+	//     oldest is sent; the next one when that one is closed.
+	//   - clarify, choices: hermes' list, value and label the same; none for an
+	//     open question. allow_text is true whenever a plain message of the lane
+	//     would be taken as the answer, for an open question always.
+	//   - confirm: title and text are hermes' title and message, whole: the list
+	//     "Choose: …" for people without buttons is cut off here. No choices means
+	//     once, always, cancel.
+	//   - choice: value, label, is_current as hermes gives them.
+	//   - model: a provider's id is hermes' slug, its label hermes' name; a
+	//     model's id and label are its name. Answered by "provider/model": the
+	//     provider ends at the first slash.
+	//
+	// While an approval or clarify of a turn waits, its lane shows waiting_input.
+	Prompt struct {
+		PromptID  string `json:"prompt_id"`
+		Kind      string `json:"kind"`
+		ExpiresAt int64  `json:"expires_at"` // ms since 1970; 0 if the host waits for ever
+
+		Title       string   `json:"title"`
+		Text        string   `json:"text"`
+		Question    string   `json:"question"`
+		Command     string   `json:"command"`
+		Description string   `json:"description"`
+		Choices     []Choice `json:"choices" max:"1000"`
+		AllowText   bool     `json:"allow_text"`
+
+		CurrentModel    string     `json:"current_model"`
+		CurrentProvider string     `json:"current_provider"`
+		Providers       []Provider `json:"providers" max:"1000"`
+	}
+
+	// Choice is something that can be answered.
+	Choice struct {
+		Value       string `json:"value"`
+		Label       string `json:"label"` // absent: that of the kind and value, else the value
+		Description string `json:"description"`
+		Style       string `json:"style"` // primary or danger
+		IsCurrent   bool   `json:"is_current"`
+	}
+
+	// Provider is a provider of models.
+	Provider struct {
+		ID     string       `json:"id"`
+		Label  string       `json:"label"`
+		Models []ModelLabel `json:"models" max:"1000"`
+	}
+
+	// ModelLabel names a model of a provider.
+	ModelLabel struct {
+		ID    string `json:"id"`
+		Label string `json:"label"`
+	}
+
+	// PromptClosed: hermes waits for the prompt no longer. It is sent once for
+	// every prompt, whoever answered, also when the answer came from a device:
+	// only then does the lane cease to wait for input. Not needed for approvals
+	// and clarifies that are open at turn.end. A host that starts anew sends it,
+	// with why "expired", for each prompt that an earlier process has left open.
+	//
+	// value is what was answered, in hermes' words, or text for free text; both
+	// are absent unless why is "answered". An approval that timed out is
+	// "expired", one that an interrupt denied is "turn ended".
+	PromptClosed struct {
+		PromptID string  `json:"prompt_id"`
+		Why      string  `json:"why"`
+		Value    *string `json:"value"`
+		Text     string  `json:"text"`
 	}
 
 	// Notice: something a person may want to know.

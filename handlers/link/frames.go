@@ -55,7 +55,8 @@ type (
 		Aliases     []string `json:"aliases" max:"100"`
 	}
 
-	// Turn is a turn that runs while the host says hello (host link: Opening).
+	// Turn is a turn that runs while the host says hello (host link: Opening), or
+	// whose turn.end was not acked: that one as it stood at its end.
 	Turn struct {
 		Turn      string        `json:"turn"`
 		ChatID    string        `json:"chat_id"`
@@ -64,15 +65,18 @@ type (
 		Source    string        `json:"source"`
 		Messages  []TurnMessage `json:"messages" max:"1000"` // those whose end is still to come
 		Tools     []TurnTool    `json:"tools" max:"1000"`
-		Prompts   []string      `json:"prompts" max:"1000"`
+		Prompts   []string      `json:"prompts" max:"1000"` // approvals and clarifies that wait
 		Reasoning string        `json:"reasoning"`
 	}
 
-	// TurnMessage is an unfinished message of a running turn.
+	// TurnMessage is a message of a turn whose `message` or `message.stop` is
+	// still to come.
 	TurnMessage struct {
 		MessageID string `json:"message_id"`
 		Text      string `json:"text"`
 		Began     int64  `json:"began"` // ms
+		ReplyTo   string `json:"reply_to,omitempty"`
+		Streamed  *bool  `json:"streamed,omitempty"` // absent means true; false: sent whole, waits for its footer
 	}
 
 	// TurnTool is an open tool of a running turn.

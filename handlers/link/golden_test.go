@@ -45,6 +45,8 @@ var events = map[string]reader{
 	link.KindToolStart:    plain[link.ToolStart],
 	link.KindToolProgress: plain[link.ToolProgress],
 	link.KindToolEnd:      plain[link.ToolEnd],
+	link.KindPrompt:       plain[link.Prompt],
+	link.KindPromptClosed: plain[link.PromptClosed],
 	link.KindNotice:       plain[link.Notice],
 	link.KindCron:         plain[link.Cron],
 	link.KindTitle:        plain[link.Title],

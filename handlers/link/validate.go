@@ -30,8 +30,13 @@ func (h *Hello) Validate() error {
 
 func (t *Turn) validate() error {
 	for i, m := range t.Messages {
-		if err := need("message_id", m.MessageID); err != nil {
+		if err := cmp.Or(need("message_id", m.MessageID), wire.CheckID("reply_to", m.ReplyTo)); err != nil {
 			return fmt.Errorf("messages[%d]: %w", i, err)
+		}
+	}
+	for i, id := range t.Prompts {
+		if err := need("prompt_id", id); err != nil {
+			return fmt.Errorf("prompts[%d]: %w", i, err)
 		}
 	}
 	for i, tool := range t.Tools {
@@ -87,6 +92,10 @@ func (e *Event) body() (durable bool, err error) {
 		return body(e, (*ToolProgress).validate)
 	case KindToolEnd:
 		return body(e, (*ToolEnd).validate)
+	case KindPrompt:
+		return body(e, (*Prompt).validate)
+	case KindPromptClosed:
+		return body(e, (*PromptClosed).validate)
 	case KindNotice:
 		return body(e, durably[Notice])
 	case KindCron:
@@ -153,6 +162,12 @@ func (b *ToolProgress) validate() (bool, error) { return false, present("call", 
 func (b *ToolEnd) validate() (bool, error) {
 	return true, cmp.Or(present("call", b.Call), notNegative("index", b.Index))
 }
+
+func (b *Prompt) validate() (bool, error) {
+	return true, cmp.Or(need("prompt_id", b.PromptID), present("kind", b.Kind), notNegative("expires_at", b.ExpiresAt))
+}
+
+func (b *PromptClosed) validate() (bool, error) { return true, need("prompt_id", b.PromptID) }
 
 func (b *Cron) validate() (bool, error) { return true, need("message_id", b.MessageID) }
 
