@@ -7,7 +7,7 @@ import (
 )
 
 // quiet is the light margin that a scanner needs around the code.
-const quiet = 2
+const quiet = 4
 
 // QR draws a code that holds text, two rows of it in each line. With colours
 // it is black on white whatever the terminal's own colours are; without, it is
