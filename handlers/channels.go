@@ -170,6 +170,9 @@ func channels(s *hub.State, defaultChat string) []wire.Channel {
 	return list
 }
 
+// unnamed is the name of a thread when there is none.
+const unnamed = "Thread"
+
 // autoThreadName is how long a derived name may be, in characters.
 const autoThreadName = 48
 
@@ -180,12 +183,15 @@ func threadName(text string) string {
 	for i, w := range strings.Fields(oneLine(text)) {
 		size := len([]rune(w))
 		if i > 0 && n+1+size > autoThreadName {
-			return name + "…"
+			return shorten(name+"…", autoThreadName+1)
 		}
 		if i > 0 {
 			name, n = name+" ", n+1
 		}
 		name, n = name+w, n+size
+	}
+	if name == "" { // nothing but control characters
+		return unnamed
 	}
 	return shorten(name, autoThreadName)
 }

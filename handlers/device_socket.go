@@ -189,13 +189,13 @@ func (d *deviceSession) attach(ctx context.Context, hello wire.Hello, id wire.Re
 	}
 	attached := make(chan error, 1)
 	err := d.gateway.Do(func(a *hub.Actor) {
-		d.registerAtHello(a, hello)
 		a.Attach(d.dev, hello.DeviceName, d.fresh, func(a *hub.Actor, cursor int64, err error) {
 			if err == nil {
 				d.welcome(a, cursor, id)
 			}
 			attached <- err
 		})
+		d.registerAtHello(a, hello)
 	})
 	if err != nil {
 		return err

@@ -55,7 +55,7 @@ func createThread(s *hub.State, draft *hub.Draft, chat string, b link.ThreadCrea
 	}
 	name := hostName(b.Name)
 	if name == "" {
-		name = "Thread"
+		name = unnamed
 	}
 	// Beyond the limit it is not made, and its messages are dropped like those
 	// of a lane that was deleted.
