@@ -26,13 +26,15 @@ type Device struct {
 type liveFrame struct {
 	frame string
 	key   string // a newer frame of the same key takes its place
+	lane  iris.Lane
+	of    wire.Payload
 }
 
 // Live sends an ephemeral frame of a lane to the devices, but never past a
 // terminal frame of that lane that still waits for its commit. The newest of
 // its kind and subject takes the place of an unsent one.
 func (a *Actor) Live(lane iris.Lane, p wire.Payload) {
-	f := liveFrame{frame: wire.Encode(lane, p), key: liveKey(lane, p)}
+	f := liveFrame{frame: wire.Encode(lane, p), key: liveKey(lane, p), lane: lane, of: p}
 	if p := a.lastOf(lane); p != nil {
 		p.after = replaceLive(p.after, f)
 		return
@@ -83,7 +85,12 @@ func replaceLive(frames []liveFrame, f liveFrame) []liveFrame {
 	return append(frames, f)
 }
 
+// fanOutLive passes a live frame on. One that waited may be of something that
+// has ended meanwhile, by the hand of another instance.
 func (a *Actor) fanOutLive(f liveFrame) {
+	if a.over.hides(f) {
+		return
+	}
 	for _, d := range a.devices {
 		if d.live {
 			d.Socket.SendLive(f.frame, f.key)
@@ -101,7 +108,7 @@ type step struct {
 
 // steps lists what an entry sends, in order. Live frames that waited behind a
 // proposal follow it, in front of the proposals of the same entry behind it.
-func steps(e iris.Entry, own *group) []step {
+func (a *Actor) steps(e iris.Entry, own *group) []step {
 	var all []step
 	if own == nil {
 		for _, f := range e.Frames {
@@ -120,7 +127,9 @@ func steps(e iris.Entry, own *group) []step {
 			}
 		}
 		for _, l := range p.after {
-			all = append(all, step{frame: l.frame, key: l.key})
+			if !a.over.hides(l) {
+				all = append(all, step{frame: l.frame, key: l.key})
+			}
 		}
 		p.after = nil
 	}
@@ -131,7 +140,7 @@ func steps(e iris.Entry, own *group) []step {
 // that asked gets its answer, with the request's id, in the place of the frame
 // that the others get; answers are never held.
 func (a *Actor) fanOut(e iris.Entry, own *group) {
-	all := steps(e, own)
+	all := a.steps(e, own)
 	for _, d := range a.devices {
 		if d.live && e.Cursor > d.pos {
 			d.follow(all, e.Cursor)
@@ -270,7 +279,21 @@ func (a *Actor) supersede(control []iris.Control, own bool) {
 			}
 			if !own { // another instance knows better what runs
 				a.turns = nil
+				a.dropLive()
 			}
+		}
+	}
+}
+
+// dropLive forgets the live frames that wait: they are of a host that another
+// connection has replaced.
+func (a *Actor) dropLive() {
+	for _, p := range a.queue {
+		p.after = nil
+	}
+	if a.flight != nil {
+		for _, p := range a.flight.proposals {
+			p.after = nil
 		}
 	}
 }

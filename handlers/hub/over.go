@@ -34,6 +34,21 @@ func (o *over) see(e iris.Entry) {
 	}
 }
 
+// hides reports whether a live frame is of something that has ended.
+func (o *over) hides(f liveFrame) bool {
+	switch p := f.of.(type) {
+	case wire.MessageStart:
+		return o.messages.has(p.MessageID)
+	case wire.MessageUpdate:
+		return o.messages.has(p.MessageID)
+	case wire.ToolStart:
+		return slices.Contains(o.tools[f.lane], p.Index)
+	case wire.ToolProgress:
+		return slices.Contains(o.tools[f.lane], p.Index)
+	}
+	return false
+}
+
 // without returns the turn without what has ended.
 func (o *over) without(t link.Turn) link.Turn {
 	t.Messages = slices.DeleteFunc(slices.Clone(t.Messages), func(m link.TurnMessage) bool { return o.messages.has(m.MessageID) })

@@ -49,8 +49,8 @@ func (a *Actor) advance(e iris.Entry, own *group) {
 	a.state.apply(e, changes)
 	a.received = max(a.received, e.Host.Received)
 	a.supersede(e.Control, own != nil)
-	a.over.see(e)
 	a.fanOut(e, own)
+	a.over.see(e) // live frames of the entry's own proposals go out with it
 	a.settleAsked(e)
 	if a.host != nil {
 		a.host.deliver(e)
