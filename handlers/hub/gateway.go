@@ -69,7 +69,7 @@ func openGateway(ctx context.Context, h *Hub, id string) (*Gateway, error) {
 		return nil, err
 	}
 	g.actor = &Actor{
-		g: g, loaded: time.Now(), over: over{tools: map[iris.Lane][]int{}}, writer: iris.NewID("w_"), state: state, ahead: map[int64]iris.Entry{},
+		g: g, loaded: time.Now(), over: newOver(), writer: iris.NewID("w_"), state: state, ahead: map[int64]iris.Entry{},
 		limit: maxWrites, received: state.Host.Received, devices: map[string]*Device{},
 		online: state.HostLink.Alive(time.Now()), live: liveDocs{kept: map[string]string{}},
 	}

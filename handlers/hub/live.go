@@ -179,9 +179,39 @@ next:
 	return changes
 }
 
-// Lives reads the live documents.
+// Lives reads the live documents, without what the log says has ended since
+// they were written.
 func (g *Gateway) Lives(ctx context.Context) ([]iris.Live, error) {
-	return g.hub.cfg.Store.Lives(ctx, g.ID)
+	lives, err := g.hub.cfg.Store.Lives(ctx, g.ID)
+	if err != nil || len(lives) == 0 {
+		return lives, err
+	}
+	var head int64
+	if err := g.Call(ctx, func(a *Actor) { head = a.state.Cursor }); err != nil {
+		return nil, err
+	}
+	past := newOver()
+	for cursor := max(0, head-pageSize); cursor < head; {
+		entries, err := g.Page(ctx, cursor)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			past.see(e)
+			cursor = e.Cursor
+		}
+		if len(entries) == 0 {
+			break
+		}
+	}
+	for i, l := range lives {
+		if t, ok := TurnOf(l); ok {
+			if data, err := json.Marshal(past.without(t)); err == nil {
+				lives[i].Data = string(data)
+			}
+		}
+	}
+	return lives, nil
 }
 
 // KnowLive takes over the live documents and the busy lanes that a host finds

@@ -19,6 +19,8 @@ type over struct {
 	tools    map[iris.Lane][]int // indexes, of the turn that runs in the lane
 }
 
+func newOver() over { return over{tools: map[iris.Lane][]int{}} }
+
 // see takes the entries that leave the tail.
 func (o *over) see(e iris.Entry) {
 	o.messages.add(e.Messages)
