@@ -32,6 +32,7 @@ type deviceSession struct {
 	receipts *receipts
 	address  string              // where it comes from, for limits
 	room     *semaphore.Weighted // of maxDevicePending
+	began    time.Time           // when it was accepted
 
 	// Set once hello was accepted.
 	gateway *hub.Gateway
@@ -57,7 +58,7 @@ func (s *Server) handleDevice(w http.ResponseWriter, r *http.Request) {
 		s.log.Info("device socket refused", "err", err)
 		return
 	}
-	d := &deviceSession{server: s, log: s.log, ws: ws, syncs: make(chan syncRequest, maxSyncs), room: semaphore.NewWeighted(maxDevicePending)}
+	d := &deviceSession{server: s, log: s.log, began: time.Now(), ws: ws, syncs: make(chan syncRequest, maxSyncs), room: semaphore.NewWeighted(maxDevicePending)}
 	d.address = s.address(r)
 	d.receipts = newReceipts(d)
 	d.socket = s.cfg.Hub.NewSocket(s.ctx, conn{ws}, d.receipts.written)
@@ -185,7 +186,7 @@ func (d *deviceSession) identify(ctx context.Context, token iris.Token, hello wi
 func (d *deviceSession) attach(ctx context.Context, hello wire.Hello, id wire.RequestID) error {
 	d.dev = &hub.Device{
 		ID: d.device.ID, Socket: d.socket, Synced: d.receipts.count,
-		Link: iris.Link{ID: iris.NewID("l_"), At: time.Now()},
+		Link: iris.Link{ID: iris.NewID("l_"), At: d.began},
 	}
 	attached := make(chan error, 1)
 	err := d.gateway.Do(func(a *hub.Actor) {

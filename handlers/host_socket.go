@@ -37,6 +37,7 @@ type hostSession struct {
 	hello   link.Hello
 	address string              // where it comes from, for limits
 	room    *semaphore.Weighted // of maxHostPending
+	began   time.Time           // when it was accepted
 
 	gateway *hub.Gateway
 	release func() // of gateway
@@ -76,7 +77,7 @@ func (s *Server) handleHost(w http.ResponseWriter, r *http.Request) {
 		s.log.Info("host link refused", "err", err)
 		return
 	}
-	h := &hostSession{server: s, log: s.log, ws: ws, room: semaphore.NewWeighted(maxHostPending)}
+	h := &hostSession{server: s, log: s.log, began: time.Now(), ws: ws, room: semaphore.NewWeighted(maxHostPending)}
 	h.address = s.address(r)
 	h.socket = s.cfg.Hub.NewSocket(s.ctx, conn{ws}, nil)
 	remove := s.add(h.socket, false)
@@ -152,7 +153,7 @@ func (h *hostSession) readHello(ctx context.Context) (link.Hello, error) {
 // runs. It returns where the backlog of inbound begins.
 func (h *hostSession) attach(ctx context.Context) (start int64, err error) {
 	h.host = &hub.Host{
-		Link: iris.Link{ID: iris.NewID("l_"), At: time.Now()}, Socket: h.socket,
+		Link: iris.Link{ID: iris.NewID("l_"), At: h.began}, Socket: h.socket,
 		Sent: h.noteSent, Snapshot: h.snapshot, Open: h.openTurns, Refuse: h.refuse,
 	}
 	attached := make(chan error, 1)

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -185,19 +186,26 @@ func (d *Device) follow(all []step, cursor int64) {
 func (a *Actor) Attach(d *Device, name string, fresh bool, attached func(a *Actor, cursor int64, err error)) {
 	d.Link.Instance = a.writer
 	a.Propose(Proposal{
-		Decide: func(*State) (Draft, error) {
+		Decide: func(s *State) (Draft, error) {
+			switch {
+			case d.gone: // or it would replace the connection that its device has by now
+				return Draft{}, errGone
+			case late(d.Link, s.devices[d.ID]):
+				return Draft{}, errSuperseded
+			}
 			return Draft{
 				Control: []iris.Control{{Kind: iris.DeviceAttached, Device: d.ID, Link: d.Link}},
 				Changes: []iris.Change{iris.SetDeviceLink{Device: d.ID, Link: d.Link, Name: name, Seen: d.Link.At}},
 			}, nil
 		},
 		Done: func(a *Actor, r Result) {
-			switch {
-			case r.Err != nil:
-			case a.state.devices[d.ID].ID != d.Link.ID: // a newer one is in the same entry, or came with a reload
+			if r.Err == nil && a.state.devices[d.ID].ID != d.Link.ID { // a newer one is in the same entry, or came with a reload
 				r.Err = errSuperseded
+			}
+			switch {
+			case errors.Is(r.Err, errSuperseded):
 				d.Socket.Close(wire.CloseSuperseded, deviceSuperseded)
-			default:
+			case r.Err == nil:
 				d.pos, d.live = r.Cursor, fresh
 				a.devices[d.ID] = d
 				a.watchLives()
@@ -243,8 +251,21 @@ const (
 	hostSuperseded   = "a newer connection of this host took over"
 )
 
-// errSuperseded says that a connection was replaced before it was attached.
-var errSuperseded = iris.Errorf(iris.CodeUnavailable, "a newer connection took over")
+// linkSlack is how far the clocks of two instances may be apart.
+const linkSlack = 2 * time.Second
+
+// late reports whether a connection comes too late to be attached, because the
+// log has one that was made after it: attaching may take long, and the peer may
+// have dialed anew meanwhile.
+func late(l, newest iris.Link) bool {
+	return newest.ID != "" && newest.At.Sub(l.At) > linkSlack
+}
+
+// Why a connection was not attached: it was replaced, or has ended, before.
+var (
+	errSuperseded = iris.Errorf(iris.CodeUnavailable, "a newer connection took over")
+	errGone       = iris.Errorf(iris.CodeUnavailable, "the connection has ended")
+)
 
 // Superseded reports whether the log has a newer connection of d's device.
 func (a *Actor) Superseded(d *Device) bool {

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"errors"
 	"time"
 
 	"iris-gateway/handlers/link"
@@ -39,6 +40,12 @@ func (a *Actor) AttachHost(h *Host, host iris.Host, epoch string, attached func(
 	var before iris.HostMark
 	a.Propose(Proposal{
 		Decide: func(s *State) (Draft, error) {
+			switch {
+			case h.gone: // or it would replace the connection that the host has by now
+				return Draft{}, errGone
+			case late(h.Link, s.HostLink):
+				return Draft{}, errSuperseded
+			}
 			before = s.Host // not what was known when the host came: another instance may have gone on
 			mark := s.Host
 			if mark.Epoch != epoch {
@@ -51,12 +58,13 @@ func (a *Actor) AttachHost(h *Host, host iris.Host, epoch string, attached func(
 			}, nil
 		},
 		Done: func(a *Actor, r Result) {
-			switch {
-			case r.Err != nil:
-			case a.state.HostLink.ID != h.Link.ID: // a newer one is in the same entry, or came with a reload
+			if r.Err == nil && a.state.HostLink.ID != h.Link.ID { // a newer one is in the same entry, or came with a reload
 				r.Err = errSuperseded
+			}
+			switch {
+			case errors.Is(r.Err, errSuperseded):
 				h.Socket.Close(wire.CloseSuperseded, hostSuperseded)
-			default:
+			case r.Err == nil:
 				h.pos = r.Cursor
 				a.host = h
 			}
