@@ -30,6 +30,12 @@ func (h *hostSession) take(a *hub.Actor, ev link.Event, more beside, malformed e
 	if _, ok := a.State().Channel(ev.Lane()); err == nil && ok {
 		frames, err = h.machine.Handle(ev)
 	}
+	if h.unsure != nil { // nothing of this connection counts any more
+		h.log.Warn("read a message's row", "err", h.unsure)
+		h.socket.Close(wire.CloseSlow, "the store does not answer, connect again")
+		done()
+		return
+	}
 	if err != nil {
 		h.log.Warn("event dropped", "kind", ev.Kind, "seq", ev.Seq, "err", err)
 		frames, more = h.notice(a, ev, err), nil

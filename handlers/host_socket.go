@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -51,6 +52,8 @@ type hostSession struct {
 	settled bool          // the turns that the host does not name have been closed
 	sent    []sentMessage // messages on their way to the host, in order
 	counted int64         // receipts up to here were in the log before
+
+	unsure error // a read failed that the machine depends on: the host has to come again
 
 	proposed int         // of what the log was asked for and has not answered
 	void     int64       // newest event that led to nothing durable
@@ -217,21 +220,30 @@ func (h *hostSession) resume(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return h.gateway.Call(ctx, func(a *hub.Actor) {
+	err = h.gateway.Call(ctx, func(a *hub.Actor) {
 		h.machine = turn.New(h.ended)
 		for _, t := range append(a.OpenTurns(), a.KnowLive(lives, channels)...) {
 			h.machine.Believe(t)
 		}
-		h.publish(a, 0, iris.Lane{}, h.machine.Resume(h.hello), nil, nil)
+		frames := h.machine.Resume(h.hello)
+		if h.unsure != nil {
+			return
+		}
+		h.publish(a, 0, iris.Lane{}, frames, nil, nil)
 		h.settle(a, h.taken)
 	})
+	return cmp.Or(err, h.unsure)
 }
 
-// ended reports whether a message has a row already.
+// ended reports whether a message has a row already. If nobody can tell, the
+// machine's answer must not be used: the message might end twice.
 func (h *hostSession) ended(id string) bool {
 	ctx, cancel := context.WithTimeout(h.socket.Context(), 2*time.Second)
 	defer cancel()
 	_, err := h.server.cfg.Store.Message(ctx, h.gateway.ID, id)
+	if err != nil && iris.ErrorCode(err) != iris.CodeNotFound {
+		h.unsure = err
+	}
 	return err == nil
 }
 
