@@ -101,7 +101,7 @@ func (d *deviceSession) handleAgentSteer(ctx context.Context, req wire.Request) 
 	if err != nil {
 		return err
 	}
-	m := iris.Message{ID: iris.NewID("m_"), Lane: lane, Role: iris.RoleUser, Text: p.Text, At: time.UnixMilli(time.Now().UnixMilli())}
+	m := iris.Message{ID: iris.NewID("m_"), Lane: lane, Role: iris.RoleUser, Text: p.Text, At: messageTime()}
 	return d.submit(ctx, req, hub.Proposal{
 		Lane:   lane,
 		Decide: func(s *hub.State) (hub.Draft, error) { return steer(s, m) },

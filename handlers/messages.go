@@ -27,7 +27,7 @@ func (d *deviceSession) handleMessageSend(ctx context.Context, req wire.Request)
 	}
 	m := iris.Message{
 		ID: d.messageID(p.ClientID), Lane: req.Lane, Role: iris.RoleUser, Text: p.Text, ReplyTo: p.ReplyTo,
-		At: time.UnixMilli(time.Now().UnixMilli()),
+		At: messageTime(),
 	}
 	quoted, err := d.quote(ctx, p.ReplyTo)
 	if err != nil {
@@ -59,6 +59,10 @@ func threadable(text string) bool {
 	text = strings.TrimSpace(text)
 	return text != "" && !strings.HasPrefix(text, "/")
 }
+
+// messageTime is when a message from a device began. Devices get milliseconds;
+// the store keeps what tells two messages of one millisecond apart.
+func messageTime() time.Time { return time.Now().Truncate(time.Microsecond) }
 
 // messageID makes a message that comes twice with one client id the same.
 func (d *deviceSession) messageID(clientID string) string {
