@@ -140,6 +140,10 @@ func (c *deviceConn) live(latency time.Duration) {
 	c.d.lost(c)
 }
 
+// redial is how long after a dial the next one comes at the earliest. Within it
+// the clocks of the instances do not say which connection is the newer one.
+const redial = 2500 * time.Millisecond
+
 // lost looks at how a connection ended. Call with the world's mutex held.
 func (d *device) lost(c *deviceConn) {
 	switch c.code {
@@ -151,7 +155,7 @@ func (d *device) lost(c *deviceConn) {
 		d.w.failf("%s: closed with %d", c, c.code)
 	case 4409:
 		for _, other := range d.conns {
-			if other != c && (!other.ended || other.endedAt.After(c.dialed)) {
+			if other != c && (!other.ended || other.endedAt.After(c.dialed) || c.dialed.Sub(other.dialed) < redial) {
 				return
 			}
 		}
@@ -308,10 +312,22 @@ func (c *deviceConn) answered(id string, payload []byte) {
 // refused takes an error. A message that was refused may be sent again, but
 // for one that the database rejects.
 func (c *deviceConn) refused(id, raw string) {
-	if s := c.requests[id]; s != nil {
-		delete(c.requests, id)
-		s.dropped = s.text == poison
+	s := c.requests[id]
+	if s == nil {
+		return
 	}
+	delete(c.requests, id)
+	if s.dropped = s.text == poison; s.dropped {
+		return
+	}
+	c.d.w.spawn(func() {
+		time.Sleep(time.Second)
+		c.d.w.mu.Lock()
+		defer c.d.w.mu.Unlock()
+		if now := c.d.current(); now != nil && s.answered == "" {
+			now.send(s)
+		}
+	})
 }
 
 // dial opens a WebSocket to an instance.

@@ -13,6 +13,7 @@ type script struct {
 	stage int
 	open  []link.TurnMessage // whose end is still to come
 	tools []link.TurnTool
+	end   *event // turn.end
 }
 
 // turn is what hello says of the turn.
@@ -80,11 +81,9 @@ func (s *script) advance() {
 	case 10:
 		h.emit(link.KindAnswer, s.id, link.Answer{Text: whole}, "", "")
 	case 11:
-		s.open = nil
-		h.emit(link.KindTurnEnd, s.id, link.TurnEnd{Outcome: link.OutcomeCompleted, Tokens: 7},
+		s.end = h.emit(link.KindTurnEnd, s.id, link.TurnEnd{Outcome: link.OutcomeCompleted, Tokens: 7},
 			"message.stop", fmt.Sprintf(`"message_id":%q,"final_text":%q`, answer, whole))
-		h.finished = append(h.finished, s)
-		h.run = nil
+		h.ending, h.run = append(h.ending, s), nil
 	}
 }
 

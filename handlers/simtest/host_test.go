@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/coder/websocket"
@@ -26,6 +27,7 @@ type event struct {
 	text  string // what that frame holds
 	acked bool
 	lost  bool // with the host's disk
+	vague bool // the log may hold something less for it
 }
 
 // host is the machine that runs hermes. Its fields are guarded by the world's
@@ -44,7 +46,7 @@ type host struct {
 	delivered map[item]bool // by any epoch: what the host has ever got
 	entry     map[int64]int // items of an entry that are on the disk
 	run       *script       // the turn that runs
-	finished  []*script     // those that came to their end
+	ending    []*script     // those whose end is not yet acknowledged
 	turns     int           // so far
 }
 
@@ -57,7 +59,14 @@ func (h *host) epochID() string { return fmt.Sprintf("e%d", h.epoch) }
 // connect dials an instance and lives on that connection until it ends.
 func (h *host) connect(in *instance, latency time.Duration) {
 	h.w.mu.Lock()
-	c := &hostConn{h: h, in: in, n: len(h.conns), out: make(chan string, 4096), epoch: h.epoch, process: h.process}
+	if n := len(h.conns); n > 0 && time.Since(h.conns[n-1].dialed) < redial {
+		h.w.mu.Unlock()
+		return
+	}
+	c := &hostConn{h: h, in: in, n: len(h.conns), dialed: time.Now(), out: make(chan string, 4096), epoch: h.epoch, process: h.process}
+	for _, old := range h.conns { // given up, though it may seem alive to its instance
+		old.muted = true
+	}
 	h.conns = append(h.conns, c)
 	h.w.notef("%s: dial %s", c, in.name)
 	h.w.mu.Unlock()
@@ -76,7 +85,7 @@ func (h *host) current() *hostConn {
 
 // emit spools an event and sends it if there is a connection. kind and text
 // say which frame of the log holds it.
-func (h *host) emit(name, turn string, body any, kind, text string) {
+func (h *host) emit(name, turn string, body any, kind, text string) *event {
 	h.seq++
 	e := &event{epoch: h.epochID(), seq: h.seq, kind: kind, text: text, frame: encodeEvent(h.seq, name, turn, body)}
 	h.spool = append(h.spool, e)
@@ -84,6 +93,7 @@ func (h *host) emit(name, turn string, body any, kind, text string) {
 	if c := h.current(); c != nil && c.welcomed {
 		c.put(e.frame)
 	}
+	return e
 }
 
 // show sends a live event, if there is a connection.
@@ -110,6 +120,10 @@ func (h *host) restart(wipe bool) {
 	defer h.w.mu.Unlock()
 	h.process++
 	h.run = nil
+	for _, s := range h.ending { // its text was only in memory: the acknowledged final edit is nowhere else
+		s.end.vague = true
+	}
+	h.ending = nil
 	if wipe {
 		h.epoch++
 		h.seq, h.received, h.entry = 0, 0, map[int64]int{}
@@ -132,6 +146,7 @@ type hostConn struct {
 	process int
 	out     chan string
 	wire    *wire
+	dialed  time.Time
 
 	// Guarded by the world's mutex.
 	welcomed bool
@@ -187,7 +202,7 @@ func (c *hostConn) read(ws *websocket.Conn) error {
 			return err
 		}
 		c.h.w.mu.Lock()
-		if c.epoch == c.h.epoch && c.process == c.h.process { // a process that is gone reads nothing
+		if c == c.h.current() { // a process that is gone reads nothing, and one that dials anew has given up the old connection
 			c.frame(data)
 		}
 		c.h.w.mu.Unlock()
@@ -203,6 +218,9 @@ func (c *hostConn) put(frame string) {
 
 func (c *hostConn) hello() string {
 	turns := []link.Turn{}
+	for _, s := range c.h.ending {
+		turns = append(turns, s.turn())
+	}
 	if c.h.run != nil {
 		turns = append(turns, c.h.run.turn())
 	}
@@ -251,6 +269,10 @@ func (h *host) forget(seq int64) {
 		e := h.spool[0]
 		h.spool = h.spool[1:]
 		e.acked = true
+		h.ending = slices.DeleteFunc(h.ending, func(s *script) bool { return s.end == e })
+		if e.vague {
+			continue
+		}
 		if n, _ := h.w.log.count(e.kind, e.text); e.kind != "" && n != 1 {
 			h.w.failf("event %s/%d was acknowledged, and its %s (%s) is %d times in the log", e.epoch, e.seq, e.kind, e.text, n)
 		}

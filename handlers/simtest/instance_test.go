@@ -35,6 +35,7 @@ type world struct {
 	mu        sync.Mutex
 	log       logbook
 	instances []*instance
+	all       []*instance // those that were replaced too
 	devices   []*device
 	host      *host
 	broken    error // the first promise that was not kept
@@ -93,6 +94,7 @@ func (w *world) start(i int) *instance {
 	h := hub.New(hub.Config{Store: in.store, LogEntries: w.plan.Ring, Log: log})
 	in.server = handlers.New(handlers.Config{Store: in.store, Hub: h, AdminToken: "admin", MaxSockets: 100, Log: log})
 	w.instances[i] = in
+	w.all = append(w.all, in)
 	return in
 }
 

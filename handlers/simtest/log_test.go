@@ -64,7 +64,7 @@ func (w *world) append(g string, c iris.Commit) error {
 	defer w.mu.Unlock()
 	err := w.plan.commit(w.base, g, c)
 	if err != nil {
-		if !errors.Is(err, iris.ErrRefused) {
+		if !errors.Is(err, iris.ErrRefused) && !errors.Is(err, iris.ErrRejected) {
 			w.failf("commit of entry %d: %v", c.Entry.Cursor, err)
 		}
 		return err

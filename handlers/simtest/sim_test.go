@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -286,12 +287,13 @@ func (h *host) dialing() bool {
 func (w *world) calm() {
 	w.mu.Lock()
 	w.calmed, w.plan.Rates = true, rates{}
-	instances := append([]*instance{}, w.instances...)
+	instances := slices.Clone(w.all)
 	w.mu.Unlock()
 	for _, in := range instances {
 		in.store.setRates(rates{})
 	}
 	w.host.finish()
+	w.host.notice() // events that yield nothing durable are acknowledged with the next that does
 	for _, d := range w.devices {
 		d.connect(w.at(w.pick(8)), syncFromDone, w.latency())
 	}
