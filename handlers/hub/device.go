@@ -363,11 +363,3 @@ func (g *Gateway) Head(ctx context.Context) (iris.Entry, error) {
 func (g *Gateway) SaveCursor(ctx context.Context, device string, cursor int64) error {
 	return g.hub.cfg.Store.SetDeviceCursor(ctx, g.ID, device, cursor)
 }
-
-// statusState says whether the host is attached, as devices are told.
-func (a *Actor) statusState() wire.State {
-	if a.state.HostLink.Alive(time.Now()) {
-		return wire.StateOnline
-	}
-	return wire.StateDegraded
-}

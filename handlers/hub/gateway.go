@@ -45,16 +45,16 @@ type Actor struct {
 	reading  bool        // a backfill is under way
 	received int64       // host.received as known now, ≥ state.Host.Received
 
-	devices map[string]*Device           // by device id: those attached here
-	host    *Host                        // nil when the host is not attached here
-	turns   []link.Turn                  // that ran when its last connection here ended
-	online  bool                         // what the devices were last told of the host
-	counted struct{ devices, hosts int } // in the metrics
-	live    liveDocs                     // of the turns that run on the host attached here
-	over    over                         // what has ended since the tail began
-	loaded  time.Time                    // when it began
-	watch   watch                        // of the turns that run on another instance's host
-	asked   []*Asked                     // requests of devices here that the host answers later
+	devices  map[string]*Device           // by device id: those attached here
+	host     *Host                        // nil when the host is not attached here
+	turns    []link.Turn                  // that ran when its last connection here ended
+	presence presence                     // of the host, as the devices were told
+	counted  struct{ devices, hosts int } // in the metrics
+	live     liveDocs                     // of the turns that run on the host attached here
+	over     over                         // what has ended since the tail began
+	loaded   time.Time                    // when it began
+	watch    watch                        // of the turns that run on another instance's host
+	asked    []*Asked                     // requests of devices here that the host answers later
 }
 
 // openGateway reads what the log says. The head is read before the rows: rows
@@ -71,7 +71,7 @@ func openGateway(ctx context.Context, h *Hub, id string) (*Gateway, error) {
 	g.actor = &Actor{
 		g: g, loaded: time.Now(), over: newOver(), writer: iris.NewID("w_"), state: state, ahead: map[int64]iris.Entry{},
 		limit: maxWrites, received: state.Host.Received, devices: map[string]*Device{},
-		online: state.HostLink.Alive(time.Now()), live: liveDocs{kept: map[string]string{}},
+		presence: presence{online: state.HostLink.Alive(time.Now())}, live: liveDocs{kept: map[string]string{}},
 	}
 	return g, nil
 }
@@ -139,6 +139,7 @@ func (g *Gateway) run() {
 	a.Go(func(ctx context.Context) { g.follow(ctx, cursor) })
 	defer func() { close(g.done); cancel(); a.wait.Wait() }()
 	quit := g.quit
+	a.tellStatus()
 	for quit != nil || len(g.inbox) > 0 || len(a.queue) > 0 || a.flight != nil {
 		select {
 		case f := <-g.inbox:

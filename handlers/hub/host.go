@@ -130,21 +130,5 @@ func (a *Actor) OpenTurns() []link.Turn { return a.turns }
 // the log with the next entry.
 func (a *Actor) Received(cursor int64) {
 	a.received = max(a.received, min(cursor, a.state.Cursor))
-}
-
-// Status returns the status frame for a device that connects.
-func (a *Actor) Status() string {
-	return wire.Encode(iris.Lane{}, wire.Status{State: a.statusState()})
-}
-
-// tellStatus tells the devices when the host came or went.
-func (a *Actor) tellStatus() {
-	online := a.HostOnline()
-	if online == a.online {
-		return
-	}
-	a.online = online
-	for _, d := range a.devices {
-		d.Socket.Send(a.Status())
-	}
+	a.tellStatus()
 }

@@ -18,6 +18,7 @@ type State struct {
 	Host        iris.HostMark
 	HostLink    iris.Link // newest link of the host
 	LastInbound int64     // newest entry with inbound
+	LastMessage int64     // newest entry with a message for the host, as far as this instance knows
 
 	size    int64 // entries that the log keeps
 	lanes   map[iris.Lane]iris.Channel
@@ -58,6 +59,7 @@ func newState(r rowsRead, head iris.Entry, size int) *State {
 		s.lanes[c.Lane] = c
 	}
 	s.carry(head)
+	s.LastMessage = s.LastInbound // its kind is not known; a message, if in doubt
 	return s
 }
 
@@ -76,6 +78,7 @@ func (s *State) carry(e iris.Entry) {
 // apply folds an entry, and the changes if it was written here.
 func (s *State) apply(e iris.Entry, changes []iris.Change) {
 	s.carry(e)
+	s.LastMessage = lastMessage(e, s.LastMessage)
 	s.fold(e.Frames, e.Control, changes)
 }
 

@@ -128,9 +128,6 @@ func TurnOf(l iris.Live) (link.Turn, bool) {
 	return t, true
 }
 
-// HostOnline reports whether a host is attached, here or elsewhere.
-func (a *Actor) HostOnline() bool { return a.state.HostLink.Alive(time.Now()) }
-
 // Snapshot returns the frames that a device needs which connects in the middle
 // of a turn.
 func (a *Actor) Snapshot() []string {
