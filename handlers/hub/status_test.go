@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,9 +17,14 @@ import (
 )
 
 // told keeps the frames that a socket was told; it never stalls.
-type told struct{ frames []string }
+type told struct {
+	mu     sync.Mutex
+	frames []string
+}
 
 func (c *told) Write(_ context.Context, frame []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.frames = append(c.frames, string(frame))
 	return nil
 }
@@ -27,6 +33,8 @@ func (c *told) Close(int, string) {}
 
 // statuses returns the states that were told since the last call.
 func (c *told) statuses() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	var states []string
 	for _, f := range c.frames {
 		for _, state := range []string{"online", "degraded"} {
