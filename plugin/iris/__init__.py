@@ -20,6 +20,8 @@ HOOKS = (
     "on_session_end",
     "pre_tool_call",
     "post_tool_call",
+    "pre_approval_request",
+    "post_approval_response",
 )
 
 

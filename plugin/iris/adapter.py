@@ -1,9 +1,8 @@
 """The adapter: hermes' calls → events, people's messages → hermes (hermes.md §2, §7).
 
 Every method returns at once and never fails: a send that fails or waits makes hermes repeat and double texts
-(hermes.md §0.2). Prompts, pickers and media are not here yet (issue 6): hermes falls back to text for them,
-since it looks for `send_exec_approval`, `send_model_picker`, `send_choice_picker` on this class. They belong
-into a module `prompts.py`, as a base class of Adapter.
+(hermes.md §0.2). Prompts and pickers are in its base class Asking. Media are not here yet: hermes falls back
+to text for them.
 """
 
 from __future__ import annotations
@@ -22,12 +21,14 @@ from gateway.platforms.base import (
 )
 
 from . import hermes, settings
+from .asking import Asking
 from .events import Body, Event
 from .hooks import Hooks
 from .host import Host
 from .ids import mint
 from .inbox import TASK_NAME, Inbox
 from .lanes import Lane
+from .prompts import APPROVAL_WORDS, Prompts
 from .sent import Sent, SentMessages
 from .spool import Inbound
 from .turns import Turn
@@ -41,7 +42,7 @@ MAX_MESSAGE = 100_000  # characters; a 60 kB answer stays one message
 USER = "owner"
 
 
-class Adapter(BasePlatformAdapter):  # type: ignore[misc]  # hermes is not there when types are checked
+class Adapter(Asking, BasePlatformAdapter):  # type: ignore[misc]  # hermes is not there when types are checked
     """Platform `iris` of one hermes process."""
 
     MAX_MESSAGE_LENGTH = MAX_MESSAGE
@@ -59,7 +60,9 @@ class Adapter(BasePlatformAdapter):  # type: ignore[misc]  # hermes is not there
         self._sent = SentMessages()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._opening: asyncio.Task[None] | None = None
-        self.hooks = Hooks(self._host.emit, self._host.turns, lambda: self.gateway_runner)
+        self._names: dict[str, str] = {}  # chat → how people call it
+        self.prompts = Prompts(lambda event: self._host.emit(event))
+        self.hooks = Hooks(self._host.emit, self._host.turns, self.prompts, lambda: self.gateway_runner)
 
     @property
     def authorization_is_upstream(self) -> bool:
@@ -183,7 +186,9 @@ class Adapter(BasePlatformAdapter):  # type: ignore[misc]  # hermes is not there
         """The certain end of a turn (hermes.md §0.3) → turn.end."""
         lane = self._lane(event)
         turn = self._host.turns.end(lane, event)
+        self._settle(lane, event.text or "")
         if turn:
+            self.prompts.turn_over(turn.id)
             with self._host.turns.lock:
                 cancelled = outcome is ProcessingOutcome.CANCELLED
                 verdict = turn.outcome(cancelled, outcome is ProcessingOutcome.FAILURE)
@@ -222,6 +227,30 @@ class Adapter(BasePlatformAdapter):  # type: ignore[misc]  # hermes is not there
             reply_to_is_own_message=bool(quoted and quoted.get("role") == "assistant"),
         )
         await self.handle_message(event)
+        self._settle(item.lane, event.text)
+
+    async def answer(self, item: Inbound) -> str:
+        """Give an answer to hermes; what the command says to it is sent here, since nobody else does."""
+        value, text = item.body.get("value"), str(item.body.get("text") or "")
+        prompt = str(item.body.get("prompt_id") or "")
+        error, reply = await self.prompts.answer(prompt, None if value is None else str(value), text)
+        said, _ = self._unwrap_ephemeral(reply)
+        if said:
+            thread = item.lane.hermes_thread
+            await self.send(
+                item.lane.hermes_chat, str(said), metadata={"thread_id": thread} if thread else None
+            )
+        return error
+
+    def steer(self, lane: Lane, text: str) -> bool:
+        return hermes.steer(self.gateway_runner, self._key(self._source(lane, {})), text)
+
+    def rename(self, lane: Lane, name: str) -> None:
+        if name and not lane.thread_id:
+            self._names[lane.chat_id] = name
+
+    def become(self, item: Inbound) -> None:
+        self._host.become(item)
 
     async def stop(self, lane: Lane) -> None:
         """Interrupt what runs, and release a clarify that waits (hermes.md §7.2)."""
@@ -238,7 +267,9 @@ class Adapter(BasePlatformAdapter):  # type: ignore[misc]  # hermes is not there
         # hermes keeps a lane for a moment after its turn: a message then would count as an interruption.
         return self._key(self._source(lane, {})) in getattr(self, "_active_sessions", {})
 
-    def clarify_open(self, lane: Lane) -> bool:
+    def awaited(self, lane: Lane, text: str) -> bool:
+        if self.prompts.waiting(lane, "approval") and text.lower() in APPROVAL_WORDS:
+            return True
         return hermes.clarify_open(self._key(self._source(lane, {})))
 
     def restoring(self) -> bool:
@@ -267,14 +298,22 @@ class Adapter(BasePlatformAdapter):  # type: ignore[misc]  # hermes is not there
         turn = self._host.turns.of(lane, answers)
         return turn.id if turn else None
 
+    def _settle(self, lane: Lane, typed: str) -> None:
+        """A message was handled: it may have been the answer to a confirmation."""
+        if self.prompts.waiting(lane, "confirm"):
+            key = self._key(self._source(lane, {}))
+            self.prompts.confirm_over(key, hermes.confirm_pending(key), typed)
+
     def _lane(self, event: MessageEvent) -> Lane:
         return Lane.of_hermes(event.source.chat_id, event.source.thread_id)
 
     def _source(self, lane: Lane, body: Body) -> Any:
         channel = body.get("channel") if isinstance(body.get("channel"), dict) else None
+        if channel and channel.get("name"):
+            self._names[lane.chat_id] = str(channel["name"])
         return self.build_source(
             chat_id=lane.hermes_chat,
-            chat_name=str((channel or {}).get("name") or lane.chat_id),
+            chat_name=self._names.get(lane.chat_id) or lane.chat_id,
             chat_type="dm",
             user_id=USER,
             thread_id=lane.hermes_thread,

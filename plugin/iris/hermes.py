@@ -95,6 +95,86 @@ def clear_clarify(key: str) -> int:
     return int(clear_session(key))
 
 
+@guarded(False)
+def await_text(clarify_id: str) -> bool:
+    """The next plain message of the lane answers this clarify."""
+    from tools.clarify_gateway import mark_awaiting_text
+
+    return bool(mark_awaiting_text(clarify_id))
+
+
+@guarded(False)
+def resolve_clarify(clarify_id: str, answer: str) -> bool:
+    """Answer a clarify; False when hermes waits no longer."""
+    from tools import clarify_gateway
+
+    pending = getattr(clarify_gateway, "_entries", {}).get(clarify_id)
+    if pending is not None and pending.event.is_set():
+        return False  # somebody was quicker, and the agent is about to go on
+    return bool(clarify_gateway.resolve_gateway_clarify(clarify_id, answer))
+
+
+@guarded([])
+def approvals(key: str) -> list[object]:
+    """Return what hermes' queue of approvals holds for a session, oldest first."""
+    from tools import approval
+
+    return list(approval._gateway_queues.get(key) or ())
+
+
+@guarded(0)
+def resolve_approval(key: str, choice: str) -> int:
+    """Answer the oldest approval of a session; 0 when none waits."""
+    from tools.approval import resolve_gateway_approval
+
+    return int(resolve_gateway_approval(key, choice))
+
+
+@guarded("")
+def confirm_pending(key: str) -> str:
+    """Return the id of the confirmation that a session waits for."""
+    from tools import slash_confirm
+
+    slash_confirm.clear_if_stale(key)
+    return str((slash_confirm.get_pending(key) or {}).get("confirm_id") or "")
+
+
+async def resolve_confirm(key: str, confirm_id: str, choice: str) -> object:
+    """Answer a confirmation; returns the command's reply, which nobody else sends."""
+    from tools import slash_confirm
+
+    return await slash_confirm.resolve(key, confirm_id, choice)
+
+
+@guarded(0)
+def patience(kind: str) -> int:
+    """Return the seconds that hermes waits for an answer to a prompt of this kind; 0 = for ever."""
+    if kind == "approval":
+        from tools import approval
+
+        return int(approval._get_approval_timeout())
+    if kind == "clarify":
+        from tools.clarify_gateway import get_clarify_timeout
+
+        return int(get_clarify_timeout())
+    if kind == "confirm":
+        from tools.slash_confirm import DEFAULT_TIMEOUT_SECONDS
+
+        return int(DEFAULT_TIMEOUT_SECONDS)
+    return 0
+
+
+@guarded(False)
+def steer(runner: Any, key: str, text: str) -> bool:
+    """Tell the running agent of a session something, without a word (hermes.md §7.2); False when none
+    runs that can hear.
+    """
+    agent = getattr(runner, "_running_agents", {}).get(key)
+    # Before the agent is made its place is held by an object that is none.
+    hear = getattr(agent, "steer", None)
+    return bool(hear and hear(text))
+
+
 @guarded(None)
 def agent_of(runner: Any, key: str) -> Any:
     """Return the live agent of a session, if there is one."""

@@ -14,6 +14,7 @@ from typing import Any
 from . import hermes, tools
 from .events import Body, Event
 from .lanes import Lane
+from .prompts import Prompts
 from .text import ARGS_LIMIT, cut_text
 from .turns import Call, Turn, Turns
 
@@ -26,9 +27,10 @@ Hook = Callable[..., None]
 class Hooks:
     """Turns hook calls into events. `runner` gives hermes' GatewayRunner, for the footer."""
 
-    def __init__(self, emit: Emit, turns: Turns, runner: Callable[[], Any]) -> None:
+    def __init__(self, emit: Emit, turns: Turns, prompts: Prompts, runner: Callable[[], Any]) -> None:
         self._emit = emit
         self._turns = turns
+        self._prompts = prompts
         self._runner = runner
         self._sessions: OrderedDict[str, Lane] = OrderedDict()  # session id → lane
 
@@ -178,6 +180,8 @@ class Hooks:
             return
         call_id, call = self._call(turn, kw)
         result = kw.get("result")
+        if call.name == "clarify":
+            self._prompts.clarify_over(turn.id, result, turn.stopped)
         body: Body = {
             "call": call_id,
             "index": call.index,
@@ -189,6 +193,22 @@ class Hooks:
             "output_tail": tools.output_tail(result) or tools.output_tail(kw.get("error_message")),
         }
         self._put(turn, "tool.end", body)
+
+    # --- approvals ---
+
+    def pre_approval_request(self, **kw: Any) -> None:
+        """A tool call needs somebody's leave: the adapter is asked next (hermes.md §6)."""
+        if kw.get("surface") == "gateway":
+            self._prompts.approval_asked(str(kw.get("session_key") or ""), str(kw.get("tool_call_id") or ""))
+
+    def post_approval_response(self, **kw: Any) -> None:
+        """An approval is over → prompt.closed; of a timeout no adapter call tells."""
+        if kw.get("surface") != "gateway":
+            return
+        key = str(kw.get("session_key") or "")
+        stopped = any(turn.stopped for turn in self._turns.with_key(key))
+        call, choice = str(kw.get("tool_call_id") or ""), str(kw.get("choice") or "")
+        self._prompts.approval_over(key, call, choice, stopped)
 
     def _call(self, turn: Turn, kw: dict[str, Any]) -> tuple[str, Call]:
         call_id = str(kw.get("tool_call_id") or "")

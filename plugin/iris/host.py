@@ -52,9 +52,11 @@ class Host:
         if self._pump:
             return []
         spool = Spool(self._path)
-        unfinished = spool.unfinished()
+        unfinished, orphans = spool.unfinished(), spool.orphans()
         self._pump = Pump(spool)
         self._pump.start()
+        for event in orphans:
+            self._pump.emit(event)
         self._link = Link(self._settings, self._pump, self._hello, self._deliver, self._backoff)
         self._link.start()
         return unfinished
@@ -76,6 +78,11 @@ class Host:
         """An inbound item is done."""
         if self._pump:
             self._pump.ask(lambda spool: spool.finish(item.cursor, item.item))
+
+    def become(self, item: Inbound) -> None:
+        """An inbound item has become another kind."""
+        if self._pump:
+            self._pump.ask(lambda spool: spool.become(item))
 
     def report(self, item: Inbound, error: str = "", text: str = "") -> None:
         """Tell the gateway how an inbound item that asked for something ended (`done`)."""

@@ -1,8 +1,8 @@
 """What people sent, given to hermes in the right measure (host-link.md, Inbound).
 
-One message per lane at a time, the next after the turn's end; commands, stops and the answer to an open
-clarify at once. Everything runs on hermes' loop. hermes itself is behind the Port, so that this can be tested
-without it.
+One message per lane at a time, the next after the turn's end; commands, stops, steers, answers and what is
+typed as one at once. Everything runs on hermes' loop. hermes itself is behind the Port, so that this can be
+tested without it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from .lanes import Lane
@@ -29,9 +29,6 @@ PATIENCE = 60.0
 _TICK = 0.05
 _LOOK = 0.2
 
-#: Kinds that somebody waits for; they come with issue 6.
-_ASKING = frozenset({"steer", "answer"})
-
 
 class Port(Protocol):
     """What the inbox needs of hermes."""
@@ -42,11 +39,23 @@ class Port(Protocol):
     async def stop(self, lane: Lane) -> None:
         """Stop what runs in the lane, without a word."""
 
+    def steer(self, lane: Lane, text: str) -> bool:
+        """Tell the running agent something; False when none runs in the lane."""
+
+    async def answer(self, item: Inbound) -> str:
+        """Give the answer to a prompt; returns the error, empty when it went well."""
+
+    def rename(self, lane: Lane, name: str) -> None:
+        """A person gave the lane another name."""
+
+    def become(self, item: Inbound) -> None:
+        """Keep the item as what it is now."""
+
     def busy(self, lane: Lane) -> bool:
         """The lane takes no message now: a turn runs in it, or hermes shuts down."""
 
-    def clarify_open(self, lane: Lane) -> bool:
-        """The agent waits for an answer in the lane."""
+    def awaited(self, lane: Lane, text: str) -> bool:
+        """The agent waits in the lane for an answer, and this plain text is one."""
 
     def restoring(self) -> bool:
         """hermes has not finished its start-up."""
@@ -101,16 +110,20 @@ class Inbox:
             self._offer_message(item)
         elif item.kind == "stop":
             self._run(item, self._stop(item))
+        elif item.kind == "steer":
+            self._run(item, self._steer(item))
+        elif item.kind == "answer":
+            self._run(item, self._answer(item))
         else:
-            if item.kind in _ASKING:
-                self._port.report(item, "not supported yet")
-            self._port.finish(item)
+            if item.kind == "lane.rename":
+                self._port.rename(item.lane, str(item.body.get("name") or ""))
+            self._port.finish(item)  # what is unknown is ignored
 
     def _offer_message(self, item: Inbound) -> None:
         text = str(item.body.get("text") or "").strip()
         if text.split(" ")[0].lower() == "/stop" and self._port.busy(item.lane):
             self._run(item, self._stop(item, told=False))
-        elif text.startswith("/") or self._port.clarify_open(item.lane):
+        elif text.startswith("/") or self._port.awaited(item.lane, text):
             self._at_once(item)
         else:
             self._lanes.setdefault(item.lane, _LaneQueue()).waiting.append(item)
@@ -181,9 +194,8 @@ class Inbox:
             self._port.finish(item)
 
     async def _stop(self, item: Inbound, told: bool = True) -> None:
-        expires = item.body.get("expires_at")
         error = ""
-        if told and isinstance(expires, int | float) and time.time() * 1000 > expires:
+        if told and _expired(item):
             error = "expired"
         else:
             try:
@@ -193,6 +205,28 @@ class Inbox:
                 error = type(err).__name__
         if told:
             self._port.report(item, error)
+        self._port.finish(item)
+
+    async def _steer(self, item: Inbound) -> None:
+        if _expired(item):
+            self._port.report(item, "expired")
+            self._port.finish(item)
+        elif self._port.steer(item.lane, str(item.body.get("text") or "")):
+            self._port.report(item, "")
+            self._port.finish(item)
+        else:  # no turn runs: it is a message, also for the next process
+            message = replace(item, kind="message")
+            self._port.become(message)
+            self._port.report(item, "")
+            self._offer_message(message)
+
+    async def _answer(self, item: Inbound) -> None:
+        try:
+            error = await self._port.answer(item)
+        except Exception as err:
+            log.exception("iris: an answer failed")
+            error = str(err) or type(err).__name__
+        self._port.report(item, error)
         self._port.finish(item)
 
     def _finish_handed(self, queue: _LaneQueue) -> None:
@@ -210,3 +244,9 @@ class Inbox:
         task = asyncio.get_running_loop().create_task(guarded(), name=f"{TASK_NAME}{item.cursor}-{item.item}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _expired(item: Inbound) -> bool:
+    """The person was told already that it did not work."""
+    expires = item.body.get("expires_at")
+    return isinstance(expires, int | float) and time.time() * 1000 > expires

@@ -38,6 +38,8 @@ CREATE TABLE IF NOT EXISTS lost (
 CREATE TABLE IF NOT EXISTS inbound (
   cursor INTEGER NOT NULL, item INTEGER NOT NULL, done INTEGER NOT NULL, frame TEXT NOT NULL,
   PRIMARY KEY (cursor, item)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS prompts (
+  prompt_id TEXT PRIMARY KEY, chat_id TEXT NOT NULL, thread_id TEXT, turn TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS seen (n INTEGER PRIMARY KEY AUTOINCREMENT, message_id TEXT NOT NULL UNIQUE);
 """
 
@@ -65,6 +67,11 @@ class Inbound:
             lane=Lane(str(frame.get("chat_id") or ""), str(frame.get("thread_id") or "") or None),
             body=body if isinstance(body, dict) else {},
         )
+
+    def frame(self) -> dict[str, Any]:
+        """Return the item as of_frame reads it."""
+        frame = {name: getattr(self, name) for name in ("cursor", "item", "items", "kind", "body")}
+        return frame | {"chat_id": self.lane.chat_id, "thread_id": self.lane.thread_id}
 
     @property
     def message_id(self) -> str:
@@ -119,11 +126,29 @@ class Spool:
             "INSERT INTO events (seq, rank, chat_id, thread_id, size, frame) VALUES (?, ?, ?, ?, ?, ?)",
             (seq, event.rank, event.lane.chat_id, event.lane.thread_id, size, frame),
         )
+        self._note_prompt(event)
         self.last_seq = seq
         self.size += size
         if self.size > self._limit:
             self._shed()
         return seq, frame
+
+    def _note_prompt(self, event: Event) -> None:
+        """Remember which prompts are open: the next process closes them."""
+        prompt = str(event.body.get("prompt_id") or "")
+        if event.kind == "prompt":
+            row = (prompt, event.lane.chat_id, event.lane.thread_id, event.turn)
+            self._db.execute("INSERT OR IGNORE INTO prompts VALUES (?, ?, ?, ?)", row)
+        elif event.kind == "prompt.closed":
+            self._db.execute("DELETE FROM prompts WHERE prompt_id=?", (prompt,))
+
+    def orphans(self) -> list[Event]:
+        """Return the ends of prompts that an earlier process left open: nobody can answer them any more."""
+        rows = self._db.execute("SELECT prompt_id, chat_id, thread_id, turn FROM prompts").fetchall()
+        return [
+            Event("prompt.closed", Lane(chat_id, thread_id), {"prompt_id": prompt, "why": "expired"}, turn)
+            for prompt, chat_id, thread_id, turn in rows
+        ]
 
     def _shed(self) -> None:
         """Let go of old events until there is room again: beats and tools first, answers last."""
@@ -215,6 +240,13 @@ class Spool:
         self._db.execute("UPDATE inbound SET done=1 WHERE cursor=? AND item=?", (cursor, item))
         self._tidy()
 
+    def become(self, item: Inbound) -> None:
+        """An item is from now on what it has become (a steer that found no turn is a message)."""
+        self._db.execute(
+            "UPDATE inbound SET frame=? WHERE cursor=? AND item=?",
+            (json.dumps(item.frame(), ensure_ascii=True), item.cursor, item.item),
+        )
+
     def unfinished(self) -> list[Inbound]:
         """Return what an earlier process left to do, in order."""
         rows = self._db.execute("SELECT frame FROM inbound WHERE done=0 ORDER BY cursor, item").fetchall()
@@ -249,7 +281,7 @@ class Spool:
 
     def _restart(self) -> None:
         """Begin a new epoch: nothing waits, nothing is known. seq goes on counting, which is legal."""
-        for table in ("events", "lost", "inbound", "seen", "meta"):
+        for table in ("events", "lost", "inbound", "prompts", "seen", "meta"):
             self._db.execute(f"DELETE FROM {table}")
         self._set("epoch", mint("e_"))
         self._set("made", now_ms())

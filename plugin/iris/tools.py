@@ -23,7 +23,9 @@ _TELLING = (
     "name",
     "text",
 )
-_OUTPUT = ("output", "content", "stdout", "result", "text", "error", "message")
+_OUTPUT = ("output", "content", "stdout", "result", "text", "error", "message", "user_response")
+#: So begins what the agent gets to hear instead of an answer to a clarify.
+UNANSWERED = "[user did not respond"
 
 
 def args_of(args: object) -> dict[str, Any]:
@@ -64,6 +66,8 @@ def ok(status: object, result: object) -> bool:
         return True
     if found.get("exit_code") not in (None, 0) or found.get("success") is False:
         return False
+    if str(found.get("user_response") or "").startswith(UNANSWERED):
+        return False
     return not found.get("error") and found.get("status") not in ("blocked", "error", "failed", "timeout")
 
 
@@ -71,10 +75,9 @@ def output_tail(result: object) -> str:
     """Return the end of what the tool gave back, in at most 2 KiB."""
     found = _object(result)
     if found is not None:
-        for key in _OUTPUT:
-            value = found.get(key)
-            if isinstance(value, str) and value:
-                return tail_text(value)
+        said = [value for key in _OUTPUT if isinstance(value := found.get(key), str)]
+        if said:
+            return tail_text(next(filter(None, said), ""))  # a command may have nothing to say
     return tail_text(result if isinstance(result, str) else "" if result is None else str(result))
 
 

@@ -33,8 +33,13 @@ def registered() -> None:
     iris.register(SimpleNamespace(register_platform=platform, register_hook=lambda *_: None))
 
 
-@needs_hermes
-class AdapterTest(TempDir, unittest.IsolatedAsyncioTestCase):
+def runner(key: str, agent: object) -> Any:
+    return SimpleNamespace(_running_agents={key: agent}, _profile_name_for_source=lambda _: None)
+
+
+class AdapterCase(TempDir, unittest.IsolatedAsyncioTestCase):
+    """A test with an adapter whose events are in `events`."""
+
     def setUp(self) -> None:
         super().setUp()
         settings = {"HERMES_HOME": str(self.dir), "IRIS_URL": "http://127.0.0.1:9", "IRIS_TOKEN": "t"}
@@ -59,9 +64,13 @@ class AdapterTest(TempDir, unittest.IsolatedAsyncioTestCase):
         await self.adapter.on_processing_start(event)
         return event
 
-    def test_prompts_fall_back_to_text(self) -> None:
-        for name in ("send_exec_approval", "send_model_picker", "send_choice_picker", "send_update_prompt"):
-            self.assertFalse(hasattr(Adapter, name), name)
+
+@needs_hermes
+class AdapterTest(AdapterCase):
+    def test_what_hermes_looks_for_on_the_class(self) -> None:
+        for name in ("send_exec_approval", "send_model_picker", "send_choice_picker"):
+            self.assertTrue(hasattr(Adapter, name), name)
+        self.assertFalse(hasattr(Adapter, "send_update_prompt"))  # falls back to text
 
     def test_enabled_by_its_settings_alone(self) -> None:
         home = {"home_channel": {"chat_id": "android~default", "name": "Default"}}
@@ -132,10 +141,6 @@ class AdapterTest(TempDir, unittest.IsolatedAsyncioTestCase):
         await self.adapter.delete_message("android~default", self.last().body["message_id"])
         self.assertEqual(self.last().kind, "delete")
 
-    async def test_clarify_falls_back_to_text(self) -> None:
-        await self.adapter.send_clarify("android~default", "Which?", ["a", "b"], "c_1", "key")
-        self.assertIn("1. a", self.last().body["text"])
-
     async def test_hand(self) -> None:
         self.adapter.handle_message = mock.AsyncMock()
         quote = {"message_id": "m_q", "role": "assistant", "text": "said"}
@@ -150,6 +155,24 @@ class AdapterTest(TempDir, unittest.IsolatedAsyncioTestCase):
         self.assertEqual((event.message_id, source.message_id), ("m_1", "m_1"))
         self.assertEqual((event.reply_to_text, event.reply_to_is_own_message), ("said", True))
         self.assertIn("cat.png", event.text)
+
+    async def test_steer(self) -> None:
+        said: list[str] = []
+        agent = SimpleNamespace(steer=lambda text: said.append(text) or True)
+        key = self.adapter._key(self.source())
+        self.assertFalse(self.adapter.steer(LANE, "be brief"))  # hermes is not there
+        self.adapter.gateway_runner = runner(key, object())
+        self.assertFalse(self.adapter.steer(LANE, "be brief"))  # a placeholder
+        self.adapter.gateway_runner = runner(key, agent)
+        self.assertTrue(self.adapter.steer(LANE, "be brief"))
+        self.assertEqual(said, ["be brief"])
+
+    async def test_name_of_the_lane(self) -> None:
+        self.assertEqual(self.source().chat_name, "android:default")
+        self.adapter._source(LANE, {"channel": {"name": "Home"}})
+        self.assertEqual(self.source().chat_name, "Home")
+        self.adapter.rename(LANE, "Work")
+        self.assertEqual(self.source().chat_name, "Work")
 
     async def test_busy(self) -> None:
         self.assertFalse(self.adapter.busy(LANE))

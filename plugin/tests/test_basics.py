@@ -104,6 +104,7 @@ class ToolsTest(unittest.TestCase):
         self.assertEqual(tools.output_tail('{"output":"hi","exit_code":0}'), "hi")
         self.assertEqual(tools.output_tail('{"output":"","error":"gone"}'), "gone")
         self.assertEqual(tools.output_tail("text"), "text")
+        self.assertEqual(tools.output_tail('{"output":"","exit_code":0,"error":null,"approval":"given"}'), "")
         self.assertEqual(tools.output_tail(None), "")
         self.assertTrue(tools.output_tail(json.dumps({"output": "x" * 9000 + "END"})).endswith("END"))
 
@@ -156,7 +157,7 @@ class ImportTest(unittest.TestCase):
             "import sys, threading, unittest.mock as m, iris\n"
             "ctx = m.Mock(); iris.register(ctx)\n"
             "assert ctx.register_platform.call_args.kwargs['name'] == 'iris'\n"
-            "assert ctx.register_hook.call_count == 7\n"
+            "assert ctx.register_hook.call_count == 9\n"
             "bad = {'gateway', 'hermes_cli', 'websockets', 'sqlite3'} & set(sys.modules)\n"
             "assert not bad, bad\n"
             "assert threading.active_count() == 1\n"

@@ -10,8 +10,9 @@ from unittest import mock
 from support import LANE
 
 from iris import hermes
-from iris.events import Event
+from iris.events import Event, now_ms
 from iris.hooks import Hooks
+from iris.prompts import Prompt, Prompts
 from iris.turns import Turn, Turns
 
 SESSION = {"session_id": "s_1", "task_id": "s_1"}
@@ -25,7 +26,8 @@ class HooksTest(unittest.TestCase):
         self.turns.start(self.turn)
         self.agent = SimpleNamespace(session_estimated_cost_usd=0.5, session_cost_status="estimated")
         runner = SimpleNamespace(_agent_cache={"key": (self.agent, 1)})
-        self.hooks = Hooks(self.events.append, self.turns, lambda: runner)
+        self.prompts = Prompts(self.events.append)
+        self.hooks = Hooks(self.events.append, self.turns, self.prompts, lambda: runner)
         self.env = {"PLATFORM": "iris", "CHAT_ID": "android~default", "THREAD_ID": "", "KEY": "key"}
         patch = mock.patch.object(hermes, "session_env", lambda name: self.env.get(name, ""))
         patch.start()
@@ -140,6 +142,39 @@ class HooksTest(unittest.TestCase):
         }
         self.assertEqual(start, known)
         self.assertEqual(end, {**known, "ok": False, "duration": 0.25, "output_tail": "no"})
+
+    def test_approval(self) -> None:
+        about = {"session_key": "key", "surface": "gateway", "tool_call_id": "c_1"}
+        for choice, surface, why in (
+            ("once", "gateway", "answered"),
+            ("timeout", "gateway", "expired"),
+            ("once", "smart", None),
+        ):
+            self.hooks.pre_approval_request(**about | {"surface": surface})
+            self.prompts.ask(Prompt("approval", LANE, "key", {}, lambda value, text: True))
+            self.hooks.post_approval_response(**about | {"surface": surface}, choice=choice)
+            self.assertEqual(self.events[-1].body.get("why"), why)
+
+    def test_stop_while_an_approval_waits(self) -> None:
+        about = {"session_key": "key", "surface": "gateway", "tool_call_id": "c_1"}
+        self.hooks.pre_approval_request(**about)
+        self.prompts.ask(Prompt("approval", LANE, "key", {}, lambda value, text: True))
+        self.turn.stopped = True
+        self.hooks.post_approval_response(**about, choice="deny")
+        self.assertEqual(self.events[-1].body["why"], "turn ended")
+
+    def test_typed_answer_to_a_clarify(self) -> None:
+        self.prompts.ask(
+            Prompt(
+                "clarify", LANE, "key", {}, lambda *_: True, turn=self.turn.id, expires_at=now_ms() + 60_000
+            )
+        )
+        self.hooks.post_tool_call(
+            **SESSION, tool_name="clarify", tool_call_id="c_1", result='{"user_response":"Ada"}'
+        )
+        self.assertEqual(self.kinds(), ["prompt", "prompt.closed", "tool.end"])
+        self.assertEqual(self.events[1].body["text"], "Ada")
+        self.assertTrue(self.events[2].body["ok"])
 
     def test_odd_values_do_no_harm(self) -> None:
         self.hooks.post_api_request(**SESSION)

@@ -25,6 +25,10 @@ class FakeHermes:
         self.handed: list[int] = []
         self.finished: list[int] = []
         self.reports: list[tuple[int, str]] = []
+        self.steered: list[str] | None = None  # None: nothing runs that can hear
+        self.answered: list[str] = []
+        self.names: list[str] = []
+        self.became: list[tuple[int, str]] = []
         self.stopped: list[Lane] = []
         self.running: set[Lane] = set()
         self.clarifying: set[Lane] = set()
@@ -47,7 +51,25 @@ class FakeHermes:
     def busy(self, lane: Lane) -> bool:
         return lane in self.running
 
-    def clarify_open(self, lane: Lane) -> bool:
+    def steer(self, lane: Lane, text: str) -> bool:
+        if self.steered is None:
+            return False
+        self.steered.append(text)
+        return True
+
+    async def answer(self, item: Inbound) -> str:
+        self.answered.append(item.body["prompt_id"])
+        if item.body["prompt_id"] == "pr_broken":
+            raise ValueError("no such model")
+        return "" if item.body["prompt_id"] == "pr_1" else "expired"
+
+    def rename(self, lane: Lane, name: str) -> None:
+        self.names.append(name)
+
+    def become(self, item: Inbound) -> None:
+        self.became.append((item.cursor, item.kind))
+
+    def awaited(self, lane: Lane, text: str) -> bool:
         return lane in self.clarifying
 
     def restoring(self) -> bool:
@@ -174,12 +196,46 @@ class InboxTest(unittest.IsolatedAsyncioTestCase):
         await self.offer(item(3, "/stop"))  # nothing runs: hermes says so
         self.assertEqual(self.hermes.handed, [1, 3])
 
-    async def test_kinds_to_come(self) -> None:
-        await self.offer(
-            item(1, kind="steer"), item(2, kind="answer"), item(3, kind="lane.rename"), item(4, kind="x")
-        )
-        self.assertEqual(self.hermes.finished, [1, 2, 3, 4])
-        self.assertEqual(self.hermes.reports, [(1, "not supported yet"), (2, "not supported yet")])
+    async def test_stop_leaves_what_waits(self) -> None:
+        await self.offer(item(1), item(2), item(3, kind="stop"))
+        self.assertEqual((self.hermes.stopped, self.hermes.handed), ([LANE], [1]))
+        await self.end()
+        self.assertEqual(self.hermes.handed, [1, 2])
+
+    async def test_steer_a_running_turn(self) -> None:
+        self.hermes.steered = []
+        await self.offer(item(1), item(2, "be brief", kind="steer", expires_at=time.time() * 1000 + 30_000))
+        self.assertEqual((self.hermes.steered, self.hermes.handed), (["be brief"], [1]))
+        self.assertEqual((self.hermes.reports, self.hermes.finished), ([(2, "")], [2]))
+
+    async def test_steer_without_a_turn_is_a_message(self) -> None:
+        await self.offer(item(1, "be brief", kind="steer"))
+        self.assertEqual((self.hermes.handed, self.hermes.reports), ([1], [(1, "")]))
+        self.assertEqual((self.hermes.became, self.hermes.finished), ([(1, "message")], []))
+        self.inbox.started(LANE, "m_1")
+        self.assertEqual(self.hermes.finished, [1])
+
+    async def test_steer_that_came_too_late(self) -> None:
+        self.hermes.steered = []
+        await self.offer(item(1, kind="steer", expires_at=time.time() * 1000 - 1))
+        self.assertEqual((self.hermes.steered, self.hermes.reports), ([], [(1, "expired")]))
+        self.assertEqual((self.hermes.handed, self.hermes.finished), ([], [1]))
+
+    async def test_answers_at_once(self) -> None:
+        await self.offer(item(1))
+        await self.offer(*(item(i, kind="answer", prompt_id=p) for i, p in ((2, "pr_1"), (3, "pr_gone"))))
+        self.assertEqual(self.hermes.answered, ["pr_1", "pr_gone"])
+        self.assertEqual((self.hermes.reports, self.hermes.finished), ([(2, ""), (3, "expired")], [2, 3]))
+
+    async def test_answer_that_fails(self) -> None:
+        with self.assertLogs("iris.inbox", "ERROR"):
+            await self.offer(item(1, kind="answer", prompt_id="pr_broken"))
+        self.assertEqual((self.hermes.reports, self.hermes.finished), ([(1, "no such model")], [1]))
+
+    async def test_rename_and_unknown_kinds(self) -> None:
+        await self.offer(item(1, kind="lane.rename", name="Work"), item(2, kind="x"))
+        self.assertEqual((self.hermes.names, self.hermes.finished), (["Work"], [1, 2]))
+        self.assertEqual(self.hermes.reports, [])
 
     async def test_no_turn_for_a_minute_frees_the_lane(self) -> None:
         now = 0.0

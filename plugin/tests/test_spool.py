@@ -137,6 +137,24 @@ class SpoolTest(TempDir):
         )
         self.assertTrue(self.spool.meet("g_2", 0, 0))
 
+    def test_prompts_of_an_earlier_process(self) -> None:
+        self.spool.append(event("prompt", "tn_1", OTHER, prompt_id="pr_1"))
+        self.spool.append(event("prompt", prompt_id="pr_2"))
+        self.spool.append(event("prompt.closed", prompt_id="pr_2", why="answered"))
+        spool = self.again()
+        (end,) = spool.orphans()
+        self.assertEqual((end.kind, end.lane, end.turn), ("prompt.closed", OTHER, "tn_1"))
+        self.assertEqual(end.body, {"prompt_id": "pr_1", "why": "expired"})
+        spool.append(end)
+        self.assertEqual(self.again().orphans(), [])
+
+    def test_steer_that_became_a_message(self) -> None:
+        frame = inbound(1, kind="steer")
+        self.store(self.spool, frame)
+        self.spool.become(Inbound.of_frame({**frame, "kind": "message"}))
+        (item,) = self.again().unfinished()
+        self.assertEqual((item.kind, item.message_id, item.lane), ("message", "m_1_0", LANE))
+
     def test_damaged_file_is_put_aside(self) -> None:
         self.spool.close()
         self.path.write_bytes(b"this is no database, whatever it says" * 100)
