@@ -1,6 +1,7 @@
 package turn_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 func check(frames []turn.Frame) (faults []string) {
 	c := checker{
 		open: map[string]iris.Lane{}, over: map[string]bool{}, text: map[string]string{},
+		reason: map[iris.Lane]string{}, asked: map[string]iris.Lane{}, closed: map[string]bool{},
 		busy: map[iris.Lane]bool{}, tools: map[iris.Lane]map[int]bool{}, index: map[iris.Lane]int{},
 	}
 	for _, f := range frames {
@@ -27,10 +29,8 @@ func check(frames []turn.Frame) (faults []string) {
 			c.fault("tool %d of %v never ended", i, lane)
 		}
 	}
-	for lane, busy := range c.busy {
-		if busy {
-			c.fault("%v stays busy", lane)
-		}
+	for lane, reason := range c.reason {
+		c.fault("%v stays busy: %s", lane, reason)
 	}
 	return c.faults
 }
@@ -40,6 +40,9 @@ type checker struct {
 	over   map[string]bool      // messages that were stopped
 	text   map[string]string    // their last update
 	busy   map[iris.Lane]bool
+	reason map[iris.Lane]string       // of the last agent.busy, until agent.idle
+	asked  map[string]iris.Lane       // pickers that are open
+	closed map[string]bool            // pickers that were closed
 	tools  map[iris.Lane]map[int]bool // open tools
 	index  map[iris.Lane]int          // highest index of the busy time
 	faults []string
@@ -56,7 +59,7 @@ func (c *checker) frame(f turn.Frame) {
 		c.text = map[string]string{}
 	case wire.AgentBusy:
 		durable = f.Durable // a snapshot repeats it
-		c.busy[f.Lane] = true
+		c.busy[f.Lane], c.reason[f.Lane] = true, p.Reason
 	case wire.AgentIdle:
 		durable = true
 		c.idle(f.Lane)
@@ -91,8 +94,14 @@ func (c *checker) frame(f turn.Frame) {
 			c.fault("tool %d of %v ends without a start in front of it", p.Index, f.Lane)
 		}
 		delete(c.tools[f.Lane], p.Index)
-	case wire.Notification:
+	case wire.Notification, wire.MessageDeleted:
 		durable = true
+	case wire.PickerApproval, wire.PickerClarify, wire.PickerConfirm, wire.PickerChoice, wire.PickerModel:
+		durable = true
+		c.ask(f)
+	case wire.PickerClosed:
+		durable = true
+		c.closePicker(f.Lane, p.PickerID)
 	}
 	if f.Durable != durable {
 		c.fault("%s durable: %v", f.Payload.FrameType(), f.Durable)
@@ -108,6 +117,7 @@ func (c *checker) inTurn(lane iris.Lane, what string) {
 func (c *checker) idle(lane iris.Lane) {
 	c.inTurn(lane, "agent.idle")
 	c.busy[lane], c.index[lane] = false, 0
+	delete(c.reason, lane)
 	for id, l := range c.open {
 		if l == lane {
 			c.fault("%s is open when %v gets idle", id, lane)
@@ -116,6 +126,35 @@ func (c *checker) idle(lane iris.Lane) {
 	for i := range c.tools[lane] {
 		c.fault("tool %d is open when %v gets idle", i, lane)
 	}
+}
+
+// ask takes a picker, which is asked once.
+func (c *checker) ask(f turn.Frame) {
+	id := pickerID(f.Payload)
+	if _, open := c.asked[id]; open || c.closed[id] {
+		c.fault("%s is asked twice", id)
+	}
+	c.asked[id] = f.Lane
+}
+
+// pickerID returns the id of a picker's frame.
+func pickerID(p wire.Payload) string {
+	var b struct {
+		ID string `json:"picker_id"`
+	}
+	if data, err := json.Marshal(p); err != nil || json.Unmarshal(data, &b) != nil {
+		panic(err)
+	}
+	return b.ID
+}
+
+// closePicker takes the end of a picker: each has one at most.
+func (c *checker) closePicker(lane iris.Lane, id string) {
+	if asked, open := c.asked[id]; !open || asked != lane {
+		c.fault("%s is closed in %v, but not open there", id, lane)
+	}
+	delete(c.asked, id)
+	c.closed[id] = true
 }
 
 func (c *checker) update(f turn.Frame, p wire.MessageUpdate) {

@@ -32,7 +32,10 @@ func TestTranscripts(t *testing.T) {
 			t.Parallel()
 			got, frames := replay(t, name)
 			for _, fault := range check(frames) {
-				t.Error(fault)
+				// Here hermes itself shortens a message whose edits were refused.
+				if name != "fault-fail-edit" || !strings.Contains(fault, " shrinks from ") {
+					t.Error(fault)
+				}
 			}
 			golden := filepath.Join("testdata", name+".golden")
 			if *update {
@@ -73,6 +76,14 @@ func replay(t *testing.T, name string) (string, []turn.Frame) {
 		}
 		all = append(all, frames...)
 	}
+	if len(m.Open()) > 0 { // hermes was killed; its next process names nothing
+		b.WriteString("> hermes ended\n")
+		m.Resume(link.Hello{})
+		for _, f := range m.Lost() {
+			b.WriteString(show(f))
+			all = append(all, f)
+		}
+	}
 	if open := m.Open(); len(open) > 0 {
 		t.Errorf("still open at the end: %v", open)
 	}
@@ -105,6 +116,9 @@ func show(f turn.Frame) string {
 			s += fmt.Sprintf(" row=%s@%.3f", c.Message.Role, float64(c.Message.At.UnixMilli()-began)/1000)
 			if c.Message.Commentary {
 				s += " beat"
+			}
+			if c.Message.Deleted {
+				s += " deleted"
 			}
 			if c.Message.ReplyTo != "" {
 				s += " re=" + c.Message.ReplyTo

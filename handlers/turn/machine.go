@@ -18,6 +18,8 @@ type Machine struct {
 	typing    map[iris.Lane]bool // lanes that show the typing indicator
 	closed    recent             // turns that ended here
 	stopped   recent             // messages that get no more frames
+	asked     recent             // prompts that devices got
+	answered  recent             // prompts that are closed
 	catching  bool               // between Resume and Lost: the host repeats its past
 	epoch     string             // of the host's spool
 	taken     int64              // last event of the epoch that was handled
@@ -29,6 +31,7 @@ type Machine struct {
 const (
 	keepTurns    = 256
 	keepMessages = 2048
+	keepPrompts  = 256
 )
 
 // New returns a machine that knows of no turn. It asks ended, which may be
@@ -40,10 +43,12 @@ func New(ended func(messageID string) bool) *Machine {
 		ended = func(string) bool { return false }
 	}
 	return &Machine{
-		ended:   ended,
-		typing:  make(map[iris.Lane]bool),
-		closed:  recent{keep: keepTurns},
-		stopped: recent{keep: keepMessages},
+		ended:    ended,
+		typing:   make(map[iris.Lane]bool),
+		closed:   recent{keep: keepTurns},
+		stopped:  recent{keep: keepMessages},
+		asked:    recent{keep: keepPrompts},
+		answered: recent{keep: keepPrompts},
 	}
 }
 
@@ -89,6 +94,12 @@ func (m *Machine) dispatch(ev link.Event) error {
 		return decode(ev, m.toolProgress)
 	case link.KindToolEnd:
 		return decode(ev, m.toolEnd)
+	case link.KindPrompt:
+		return decode(ev, m.prompt)
+	case link.KindPromptClosed:
+		return decode(ev, m.promptClosed)
+	case link.KindDelete:
+		return decode(ev, m.remove)
 	case link.KindNotice:
 		return decode(ev, m.notice)
 	case link.KindCron:

@@ -344,13 +344,14 @@ func TestRefused(t *testing.T) {
 		{Kind: "tool.start", ChatID: "c", Turn: "tn_1"},
 		{Kind: "tool.end", ChatID: "c", Turn: "tn_1"},
 		{Kind: "cron", ChatID: "c"},
+		{Kind: "prompt", ChatID: "c", Body: json.RawMessage(`{"kind":"approval"}`)},
+		{Kind: "prompt.closed", ChatID: "c"},
 	} {
 		ev.Seq = h.seq + 1
 		if frames, err := h.machine.Handle(ev); iris.ErrorCode(err) != iris.CodeUnsupported || len(frames) > 0 {
 			t.Errorf("%+v: %v, %v", ev, frames, err)
 		}
 	}
-	h.event("prompt", `{"prompt_id":"p","kind":"later"}`)
 	h.event("tool.progress", `{"call":"nobody's","note":"x"}`)
 	h.event("turn.end", `{"outcome":"completed"}`, typingOff, stopped, idle)
 }

@@ -185,6 +185,34 @@ func (m *Machine) start(t *running, msg *message) {
 	}
 }
 
+// remove takes messages back. One that has not ended gets no row but that of
+// one that was deleted, so that no late event brings it back.
+func (m *Machine) remove(ev link.Event, b link.Delete) error {
+	var gone []string
+	var rows []iris.Change
+	for _, id := range b.MessageIDs {
+		t, at := m.find(ev.Turn), ev.At
+		if t != nil && t.message(id) != nil {
+			msg := t.message(id)
+			t.drop(opened{message: msg})
+			m.stopped.add(id)
+			if !msg.started { // nobody has seen it
+				continue
+			}
+			at = msg.began
+		}
+		m.stopped.add(id)
+		gone = append(gone, id)
+		rows = append(rows, iris.PutMessage{Message: iris.Message{
+			ID: id, Lane: ev.Lane(), Role: iris.RoleAssistant, At: time.UnixMilli(at), Deleted: true,
+		}})
+	}
+	if len(gone) > 0 {
+		m.entry(ev.Lane(), wire.MessageDeleted{MessageIDs: gone}, rows...).Messages = gone
+	}
+	return nil
+}
+
 // message returns the open message of that id, or nil.
 func (t *running) message(id string) *message {
 	for _, o := range t.open {

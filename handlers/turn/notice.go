@@ -14,9 +14,17 @@ const (
 	kindCron    = "cron"
 )
 
-// cronPreview is how much of a cron message its notification repeats, in
-// characters: as much as a push shows.
-const cronPreview = 200
+// previewLength is how much of a text its notification repeats, in characters:
+// as much as a push shows.
+const previewLength = 200
+
+// preview is the beginning of a text, for its notification.
+func preview(text string) string {
+	if r := []rune(text); len(r) > previewLength {
+		return string(r[:previewLength])
+	}
+	return text
+}
 
 // notice takes something that a person may want to know.
 func (m *Machine) notice(ev link.Event, b link.Notice) error {
@@ -63,11 +71,7 @@ func (m *Machine) cron(ev link.Event, b link.Cron) error {
 	text, reasoning := cleanFinal(b.Text)
 	p := wire.Message{MessageID: b.MessageID, Role: iris.RoleCron, Text: text, Reasoning: reasoning, TS: ev.At}
 	m.row(p, rowOf(p, ev.Lane()), false)
-	body := text
-	if r := []rune(text); len(r) > cronPreview {
-		body = string(r[:cronPreview])
-	}
-	f := m.entry(ev.Lane(), wire.Notification{Kind: kindCron, Title: b.Job, Body: body, TS: ev.At})
+	f := m.entry(ev.Lane(), wire.Notification{Kind: kindCron, Title: b.Job, Body: preview(text), TS: ev.At})
 	f.Messages = []string{b.MessageID}
 	f.Notify = true
 	return nil

@@ -58,38 +58,51 @@ func (m *Machine) restore(t *running, b link.Turn) {
 		t.agent.reasoning = b.Reasoning
 	}
 	for _, bm := range b.Messages {
-		if m.stopped.has(bm.MessageID) {
-			continue
-		}
-		msg := t.message(bm.MessageID)
-		if msg == nil && m.ended(bm.MessageID) { // the host does not know yet
-			m.stopped.add(bm.MessageID)
-			continue
-		}
-		if msg == nil {
-			msg = &message{id: bm.MessageID, began: bm.Began}
-			t.open = append(t.open, opened{message: msg})
-		}
-		if msg.final { // nothing newer will come
-			continue
-		}
-		text, reasoning := cleanLive(bm.Text)
-		msg.reasoning = reasoning
-		if msg.text == text {
-			continue
-		}
-		msg.text = text
-		if _, ok := t.takeBeat(msg); ok { // it ends by its final edit
-			msg.beat = true
-		}
-		if t.started {
-			m.show(t, msg)
-		}
+		m.restoreMessage(t, bm)
 	}
 	for _, bt := range b.Tools {
 		if _, seen := t.tools[bt.Call]; !seen {
 			m.openTool(t, &tool{call: bt.Call, index: bt.Index, name: bt.Name, args: bt.Args})
 		}
+	}
+	m.restorePrompts(t, b.Prompts)
+}
+
+// restoreMessage adds what a hello tells of a message.
+func (m *Machine) restoreMessage(t *running, b link.TurnMessage) {
+	if m.stopped.has(b.MessageID) {
+		return
+	}
+	msg := t.message(b.MessageID)
+	if msg == nil && m.ended(b.MessageID) { // the host does not know yet
+		m.stopped.add(b.MessageID)
+		return
+	}
+	if msg == nil {
+		msg = &message{id: b.MessageID, began: b.Began, held: b.Streamed != nil && !*b.Streamed}
+		t.open = append(t.open, opened{message: msg})
+	}
+	if b.ReplyTo != "" {
+		msg.replyTo = b.ReplyTo
+	}
+	if msg.final { // nothing newer will come
+		return
+	}
+	clean := cleanLive
+	if msg.held {
+		clean = cleanFinal
+	}
+	text, reasoning := clean(b.Text)
+	msg.reasoning = reasoning
+	if msg.text == text {
+		return
+	}
+	msg.text = text
+	if _, ok := t.takeBeat(msg); ok { // it ends by its final edit
+		msg.beat = true
+	}
+	if t.started {
+		m.show(t, msg)
 	}
 }
 
@@ -130,10 +143,14 @@ func (m *Machine) Open() []link.Turn {
 	for _, t := range m.turns {
 		b := link.Turn{
 			Turn: t.id, ChatID: t.lane.ChatID, ThreadID: t.lane.ThreadID,
-			StartedAt: t.began, Source: t.source, Reasoning: t.agent.reasoning,
+			StartedAt: t.began, Source: t.source, Reasoning: t.agent.reasoning, Prompts: t.openPrompts(),
 		}
 		for _, msg := range t.messages() {
-			b.Messages = append(b.Messages, link.TurnMessage{MessageID: msg.id, Text: msg.text, Began: msg.began})
+			bm := link.TurnMessage{MessageID: msg.id, Text: msg.text, Began: msg.began, ReplyTo: msg.replyTo}
+			if msg.held {
+				bm.Streamed = new(bool)
+			}
+			b.Messages = append(b.Messages, bm)
 		}
 		for _, tl := range t.openTools() {
 			b.Tools = append(b.Tools, link.TurnTool{Call: tl.call, Index: tl.index, Name: tl.name, Args: tl.args})
@@ -150,7 +167,7 @@ func (m *Machine) Snapshot() []Frame {
 	for _, t := range m.turns {
 		if t.started && !told[t.lane] {
 			told[t.lane] = true
-			m.snapshotLane(t.lane, t.busy())
+			m.snapshotLane(t.lane, m.busy(t))
 		}
 	}
 	return m.take()

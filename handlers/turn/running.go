@@ -40,10 +40,12 @@ type agentTurn struct {
 	tokens    int
 }
 
-// opened is something whose end is still to come: a message or a tool.
+// opened is something whose end is still to come: a message, a tool, or an
+// answer that the turn waits for.
 type opened struct {
 	message *message
 	tool    *tool
+	prompt  *prompt
 }
 
 // begin adds an open turn.
@@ -97,12 +99,15 @@ func (m *Machine) started(t *running) {
 // announce says that the lane is busy with the turn.
 func (m *Machine) announce(t *running) {
 	t.announced = true
-	m.entry(t.lane, t.busy(), iris.SetBusy{Lane: t.lane, Turn: t.id})
+	m.entry(t.lane, m.busy(t), iris.SetBusy{Lane: t.lane, Turn: t.id})
 }
 
-// busy is the turn's agent.busy frame.
-func (t *running) busy() wire.AgentBusy {
-	if t.source == link.SourceCron {
+// busy is the agent.busy frame of the turn's lane.
+func (m *Machine) busy(t *running) wire.AgentBusy {
+	switch {
+	case m.waiting(t.lane, nil):
+		return wire.AgentBusy{Reason: "waiting_input"}
+	case t.source == link.SourceCron:
 		return wire.AgentBusy{Reason: "cron"}
 	}
 	return wire.AgentBusy{Reason: "processing"}
@@ -133,18 +138,20 @@ func (m *Machine) turnEnd(ev link.Event, b link.TurnEnd) error {
 	return nil
 }
 
-// closeAll ends messages and tools in the order they were opened, and the
-// turn with them.
+// closeAll ends what is open in the order it was opened, and the turn with it.
 func (m *Machine) closeAll(t *running, e ending) {
 	told := !e.failed || e.error == ""
 	m.dropHidden(t)
 	e.last, e.whole = t.answerOf(t.messages())
 	for _, o := range slices.Clone(t.open) {
-		if o.tool != nil {
+		switch {
+		case o.tool != nil:
 			m.cutTool(t, o.tool, e.at)
-			continue
+		case o.prompt != nil:
+			m.closePrompt(t.lane, wire.PickerClosed{PickerID: o.prompt.id})
+		default:
+			told = m.closeMessage(t, o.message, e) || told
 		}
-		told = m.closeMessage(t, o.message, e) || told
 	}
 	if !told {
 		m.sayError(t, e)
@@ -156,14 +163,17 @@ func (m *Machine) closeAll(t *running, e ending) {
 }
 
 // release says that the lane is idle, or goes over to another of its turns:
-// the row must name a turn that runs.
+// the row must name a turn that runs. Perhaps the lane waited only for this one.
 func (m *Machine) release(t *running) {
 	for _, other := range m.turns {
 		if other.lane != t.lane || !other.started {
 			continue
 		}
-		if t.announced {
+		switch {
+		case t.announced:
 			m.announce(other)
+		case len(t.openPrompts()) > 0 && !m.waiting(t.lane, nil):
+			m.tellBusy(t.lane)
 		}
 		return
 	}

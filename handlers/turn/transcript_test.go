@@ -28,10 +28,12 @@ type line struct {
 		ThreadID string `json:"THREAD_ID"`
 	} `json:"ctx"`
 	Args args `json:"args"`
+	Ret  any  `json:"ret"` // of an operation
 }
 
 // args are the arguments that the plugin looks at, of all calls and hooks.
 type args struct {
+	asking
 	Event struct {
 		Text      string `json:"text"`
 		MessageID string `json:"message_id"`
@@ -96,6 +98,9 @@ type recording struct {
 	hooks map[string]*recorded // by hermes' turn id
 	began map[string]int64     // by message id
 	out   []link.Event
+
+	approvals map[string][]string // tool calls that are about to ask, by session key
+	prompts   []*asked            // that wait, oldest first
 }
 
 // recorded is what the plugin knows of an open processing.
@@ -121,7 +126,7 @@ func events(t *testing.T, name string) []link.Event {
 	defer f.Close()
 	r := &recording{
 		turns: map[string]*recorded{}, lanes: map[iris.Lane]*recorded{},
-		hooks: map[string]*recorded{}, began: map[string]int64{},
+		hooks: map[string]*recorded{}, began: map[string]int64{}, approvals: map[string][]string{},
 	}
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<20)
@@ -140,6 +145,8 @@ func events(t *testing.T, name string) []link.Event {
 			r.call(l)
 		case "hook":
 			r.hook(l)
+		case "op":
+			r.op(l)
 		}
 	}
 	if err := lines.Err(); err != nil {
@@ -173,6 +180,9 @@ func (r *recording) call(l line) {
 		lane.ThreadID = l.Args.Metadata.ThreadID
 	}
 	turn := r.lanes[lane]
+	if r.asks(l, lane, turn) {
+		return
+	}
 	switch l.Name {
 	case "on_processing_start":
 		r.processingStart(l)
@@ -186,6 +196,7 @@ func (r *recording) call(l line) {
 		r.add(l, true, link.KindNotice, lane, turn, link.Notice{Key: l.Args.StatusKey, Text: l.Args.Content})
 	case "send":
 		r.send(l, lane, turn)
+		r.typed(l, lane)
 	case "edit_message":
 		r.add(l, l.Args.Finalize, link.KindEdit, lane, turn, link.Edit{
 			MessageID: l.Args.MessageID, Text: l.Args.Content, Final: l.Args.Finalize, Began: r.began[l.Args.MessageID],
@@ -232,6 +243,9 @@ func (r *recording) processingStart(l line) {
 
 func (r *recording) processingComplete(l line) {
 	turn := r.turns[l.Task]
+	if turn == nil { // it began before the recording
+		return
+	}
 	end := link.TurnEnd{
 		Outcome: link.OutcomeCompleted, Tokens: turn.tokens, Reasoning: strings.Join(turn.reasoning, "\n\n"),
 		Runtime: link.Runtime{Model: turn.model, Latency: float64(int((l.T-turn.started)*1000)) / 1000},
@@ -258,7 +272,7 @@ func (r *recording) hook(l line) {
 		}
 		turn := r.lanes[lane]
 		turn.tokens, turn.reasoning, turn.failed, turn.stopped = 0, nil, "", false
-		r.add(l, false, link.KindModelStart, lane, turn, link.ModelStart{Text: l.Args.User})
+		r.add(l, true, link.KindModelStart, lane, turn, link.ModelStart{Text: l.Args.User})
 		return
 	}
 	turn := r.hooks[l.Args.TurnID]
@@ -279,6 +293,10 @@ func (r *recording) hook(l line) {
 		r.add(l, true, link.KindAnswer, lane, turn, link.Answer{Text: l.Args.Response})
 	case "on_session_end":
 		turn.stopped = turn.stopped || l.Args.Interrupted
+	case "pre_approval_request":
+		r.approvals[l.Args.SessionKey] = append(r.approvals[l.Args.SessionKey], l.Args.ToolCallID)
+	case "post_approval_response":
+		r.approved(l)
 	case "pre_tool_call":
 		turn.tools[l.Args.ToolCallID] = len(turn.tools) + 1
 		r.add(l, false, link.KindToolStart, lane, turn, link.ToolStart{
@@ -303,6 +321,9 @@ func (r *recording) modelEnd(l line, turn *recorded) {
 }
 
 func (r *recording) toolEnd(l line, turn *recorded) {
+	if l.Args.ToolName == "clarify" {
+		r.clarified(l, turn)
+	}
 	var result struct {
 		Output  string `json:"output"`
 		Content string `json:"content"`

@@ -96,6 +96,8 @@ type (
 		Title string `json:"title"`
 		Body  string `json:"body"`
 		TS    int64  `json:"ts"`
+		// ExpiresAt is when the question can no longer be answered, ms since 1970.
+		ExpiresAt int64 `json:"expires_at,omitempty"`
 	}
 
 	// AgentBusy says that the agent works in a lane.
