@@ -16,6 +16,10 @@ import (
 // take makes of an event what devices and log get of it. malformed says that
 // its form is wrong: it can never be taken, so it is acknowledged and shown.
 func (h *hostSession) take(a *hub.Actor, ev link.Event, more beside, malformed error, done func()) {
+	if h.unsure != nil { // nothing of this connection counts any more
+		done()
+		return
+	}
 	if ev.Seq > 0 && ev.Seq <= h.taken { // repeated: it is in the log, or on its way there
 		h.ack(h.acked)
 		done()
@@ -30,7 +34,7 @@ func (h *hostSession) take(a *hub.Actor, ev link.Event, more beside, malformed e
 	if _, ok := a.State().Channel(ev.Lane()); err == nil && ok {
 		frames, err = h.machine.Handle(ev)
 	}
-	if h.unsure != nil { // nothing of this connection counts any more
+	if h.unsure != nil {
 		h.log.Warn("read a message's row", "err", h.unsure)
 		h.socket.Close(wire.CloseSlow, "the store does not answer, connect again")
 		done()
@@ -160,7 +164,7 @@ func (h *hostSession) committed(a *hub.Actor, seq, upTo int64, r hub.Result) {
 			h.publish(a, 0, iris.Lane{}, h.notice(a, link.Event{Seq: seq, Kind: "event"}, err), nil, nil)
 		}
 	}
-	h.ack(seq)
+	h.ackLater(upTo)
 }
 
 // ackWait is how long an event that makes no commit of its own waits for one
@@ -177,12 +181,30 @@ func (h *hostSession) ackLater(seq int64) {
 		return
 	}
 	h.ackTimer = time.AfterFunc(ackWait, func() {
-		_ = h.gateway.Do(func(*hub.Actor) {
+		_ = h.gateway.Do(func(a *hub.Actor) {
 			h.ackTimer = nil
 			if h.proposed == 0 && h.void > h.acked { // else the next commit does it
-				h.ack(h.void)
+				h.contain(a, h.void)
 			}
 		})
+	})
+}
+
+// contain makes an entry that says nothing but that the events up to seq were
+// taken. An acknowledgement alone would not do: the log would wait for ever for
+// events that the host has forgotten, and not close the turns that it lost.
+func (h *hostSession) contain(a *hub.Actor, seq int64) {
+	h.proposed++
+	a.Propose(hub.Proposal{
+		Decide: func(s *hub.State) (hub.Draft, error) {
+			d, err := h.decide(s, 0, seq, iris.Lane{}, hub.Draft{}, nil)
+			d.Keep = err == nil && s.Host.Seq < seq
+			return d, err
+		},
+		Done: func(_ *hub.Actor, r hub.Result) {
+			h.proposed--
+			h.committed(a, 0, seq, r)
+		},
 	})
 }
 

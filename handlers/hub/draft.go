@@ -19,6 +19,7 @@ type Draft struct {
 	Notify   bool
 	Changes  []iris.Change
 	Host     *iris.HostMark // nil: unchanged
+	Keep     bool           // worth an entry, though there may be nothing but Host
 }
 
 // Add appends a terminal frame of a lane.
@@ -29,7 +30,7 @@ func (d *Draft) Add(lane iris.Lane, p wire.Payload) {
 
 // empty reports whether there is nothing to append.
 func (d *Draft) empty() bool {
-	return len(d.Frames) == 0 && len(d.Inbound) == 0 && len(d.Control) == 0 && len(d.Changes) == 0
+	return !d.Keep && len(d.Frames) == 0 && len(d.Inbound) == 0 && len(d.Control) == 0 && len(d.Changes) == 0
 }
 
 // Limits of one commit (log.md, "Commit"). Firestore takes 500 writes, 1 MiB a
