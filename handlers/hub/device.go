@@ -234,7 +234,7 @@ func (a *Actor) Detach(d *Device) {
 		}
 		return Draft{
 			Control: []iris.Control{{Kind: iris.DeviceDetached, Device: d.ID, Link: d.Link}},
-			Changes: []iris.Change{iris.SetDeviceLink{Device: d.ID, Seen: seen}},
+			Changes: []iris.Change{iris.SetDeviceLink{Device: d.ID, Link: ended(d.Link), Seen: seen}},
 		}, nil
 	}})
 }
@@ -255,11 +255,9 @@ const (
 const linkSlack = 2 * time.Second
 
 // late reports whether a connection comes too late to be attached, because the
-// log has one that was made after it: attaching may take long, and the peer may
-// have dialed anew meanwhile.
-func late(l, newest iris.Link) bool {
-	return newest.ID != "" && newest.At.Sub(l.At) > linkSlack
-}
+// log has, or had, one that was made after it: attaching may take long, and the
+// peer may have dialed anew meanwhile.
+func late(l, newest iris.Link) bool { return newest.At.Sub(l.At) > linkSlack }
 
 // Why a connection was not attached: it was replaced, or has ended, before.
 var (

@@ -45,6 +45,9 @@ func (a *Actor) AttachHost(h *Host, host iris.Host, epoch string, attached func(
 				return Draft{}, errGone
 			case late(h.Link, s.HostLink):
 				return Draft{}, errSuperseded
+			case s.Host.Epoch != epoch && s.HostLink.At.After(h.Link.At):
+				// The spool that was lost: its epoch would begin the new one anew.
+				return Draft{}, errSuperseded
 			}
 			before = s.Host // not what was known when the host came: another instance may have gone on
 			mark := s.Host
@@ -90,7 +93,7 @@ func (a *Actor) DetachHost(h *Host) {
 		}
 		return Draft{
 			Control: []iris.Control{{Kind: iris.HostDetached, Link: h.Link}},
-			Changes: []iris.Change{iris.SetHostLink{Seen: seen}},
+			Changes: []iris.Change{iris.SetHostLink{Link: ended(h.Link), Seen: seen}},
 		}, nil
 	}})
 }

@@ -97,13 +97,17 @@ func (s *State) fold(frames []string, control []iris.Control, changes []iris.Cha
 	}
 }
 
+// ended is what is kept of a connection that is gone: nothing is connected, but
+// one that was made before it may still want to be attached (see late).
+func ended(l iris.Link) iris.Link { return iris.Link{At: l.At} }
+
 func (s *State) foldControl(c iris.Control) {
 	switch c.Kind {
 	case iris.HostAttached:
 		s.HostLink = c.Link
 	case iris.HostDetached:
 		if s.HostLink.ID == c.Link.ID {
-			s.HostLink = iris.Link{}
+			s.HostLink = ended(c.Link)
 		}
 	case iris.DeviceAttached:
 		s.own()
@@ -111,7 +115,7 @@ func (s *State) foldControl(c iris.Control) {
 	case iris.DeviceDetached:
 		if s.devices[c.Device].ID == c.Link.ID {
 			s.own()
-			s.devices[c.Device] = iris.Link{}
+			s.devices[c.Device] = ended(c.Link)
 		}
 	case iris.HostRevoked:
 		s.HostLink = iris.Link{}
