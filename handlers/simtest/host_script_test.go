@@ -13,14 +13,22 @@ type script struct {
 	stage int
 	open  []link.TurnMessage // whose end is still to come
 	tools []link.TurnTool
-	end   *event // turn.end
+	end   *event   // turn.end
+	texts []*event // that bring a text into the log
+
+	beat    []link.TurnMessage
+	beatEnd *event // model.end of the beat: until it is acknowledged the beat is named
 }
 
 // turn is what hello says of the turn.
 func (s *script) turn() link.Turn {
+	var messages []link.TurnMessage
+	if s.beatEnd != nil && !s.beatEnd.acked {
+		messages = append(messages, s.beat...)
+	}
 	return link.Turn{
 		Turn: s.id, ChatID: "android:default", StartedAt: 1, Source: link.SourceUser,
-		Messages: append([]link.TurnMessage{}, s.open...), Tools: append([]link.TurnTool{}, s.tools...), Prompts: []string{},
+		Messages: append(messages, s.open...), Tools: append([]link.TurnTool{}, s.tools...), Prompts: []string{},
 	}
 }
 
@@ -58,10 +66,12 @@ func (s *script) advance() {
 		s.text(beat, "I look it up.")
 		h.show(link.KindEdit, s.id, link.Edit{MessageID: beat, Text: "I look it up. ▉", Began: 2})
 	case 4:
-		s.open = nil
-		h.emit(link.KindModelEnd, s.id, link.ModelEnd{FinishReason: "tool_calls", Text: "I look it up.", Model: "m"}, "", "")
-		h.emit(link.KindEdit, s.id, link.Edit{MessageID: beat, Text: "I look it up.", Final: true, Began: 2},
+		s.beat, s.open = s.open, nil
+		s.beatEnd = h.emit(link.KindModelEnd, s.id, link.ModelEnd{FinishReason: "tool_calls", Text: "I look it up.", Model: "m"}, "", "")
+		e := h.emit(link.KindEdit, s.id, link.Edit{MessageID: beat, Text: "I look it up.", Final: true, Began: 2},
 			"message.stop", fmt.Sprintf(`"message_id":%q`, beat))
+		s.texts = append(s.texts, e)
+		e.anywhere = true // a machine that began after model.end does not know that it is a beat
 	case 5:
 		s.tools = []link.TurnTool{{Call: call, Index: 1, Name: call, Args: map[string]any{}}}
 		h.show(link.KindToolStart, s.id, link.ToolStart{Call: call, Index: 1, Name: call})
@@ -83,6 +93,7 @@ func (s *script) advance() {
 	case 11:
 		s.end = h.emit(link.KindTurnEnd, s.id, link.TurnEnd{Outcome: link.OutcomeCompleted, Tokens: 7},
 			"message.stop", fmt.Sprintf(`"message_id":%q,"final_text":%q`, answer, whole))
+		s.texts = append(s.texts, s.end)
 		h.ending, h.run = append(h.ending, s), nil
 	}
 }

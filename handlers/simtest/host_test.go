@@ -28,6 +28,8 @@ type event struct {
 	acked bool
 	lost  bool // with the host's disk
 	vague bool // the log may hold something less for it
+
+	anywhere bool // it may come later than the events behind it
 }
 
 // host is the machine that runs hermes. Its fields are guarded by the world's
@@ -119,11 +121,16 @@ func (h *host) restart(wipe bool) {
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
 	h.process++
-	h.run = nil
-	for _, s := range h.ending { // its text was only in memory: the acknowledged final edit is nowhere else
-		s.end.vague = true
+	gone := h.ending
+	if h.run != nil {
+		gone = append(gone, h.run)
 	}
-	h.ending = nil
+	for _, s := range gone { // their texts were only in memory, if their last edits were acknowledged
+		for _, e := range s.texts {
+			e.vague = true
+		}
+	}
+	h.run, h.ending = nil, nil
 	if wipe {
 		h.epoch++
 		h.seq, h.received, h.entry = 0, 0, map[int64]int{}
@@ -217,18 +224,28 @@ func (c *hostConn) put(frame string) {
 }
 
 func (c *hostConn) hello() string {
-	turns := []link.Turn{}
+	turns := []namedTurn{}
 	for _, s := range c.h.ending {
-		turns = append(turns, s.turn())
+		turns = append(turns, namedTurn{Turn: s.turn(), Ended: s.end.seq})
 	}
 	if c.h.run != nil {
-		turns = append(turns, c.h.run.turn())
+		turns = append(turns, namedTurn{Turn: c.h.run.turn()})
 	}
-	return string(link.Encode(link.TypeHello, link.Hello{
+	return string(link.Encode(link.TypeHello, struct {
+		link.Hello
+		Turns []namedTurn `json:"turns"`
+	}{Turns: turns, Hello: link.Hello{
 		Protocol: link.Protocol, Epoch: c.h.epochID(), Process: fmt.Sprintf("p%d", c.h.process),
-		LastSeq: c.h.seq, Received: c.h.received, Plugin: "0.1.0", Commands: []link.Command{}, Turns: turns,
+		LastSeq: c.h.seq, Received: c.h.received, Plugin: "0.1.0", Commands: []link.Command{},
 		Agent: link.Agent{Name: "hermes-agent", Version: "0.19.0", Model: "m", Streaming: true},
-	}))
+	}}))
+}
+
+// namedTurn is a turn of a hello. One that has ended is named until its end is
+// acknowledged, with the seq of that event.
+type namedTurn struct {
+	link.Turn
+	Ended int64 `json:"ended,omitempty"`
 }
 
 func (c *hostConn) frame(data []byte) {
@@ -270,7 +287,7 @@ func (h *host) forget(seq int64) {
 		h.spool = h.spool[1:]
 		e.acked = true
 		h.ending = slices.DeleteFunc(h.ending, func(s *script) bool { return s.end == e })
-		if e.vague {
+		if e.vague || e.anywhere {
 			continue
 		}
 		if n, _ := h.w.log.count(e.kind, e.text); e.kind != "" && n != 1 {
