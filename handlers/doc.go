@@ -6,12 +6,21 @@
 //	  message.send                   messages.go
 //	  sync                           sync.go
 //	  history                        history.go
+//	  channel.*                      channels.go
+//	  picker.select                  pickers.go
+//	  agent.stop, agent.steer        agent.go
+//	  read.receipt                   reads.go
+//	  commands.*                     commands.go
+//	  fcm.register                   registrations.go
+//	  what is refused so far         later.go
 //	  receipts (pings and pongs)     receipts.go
 //	GET /host                        host_socket.go (opening), host_session.go (frames), host_events.go (events → log)
-//	/admin/gateways…                 admin.go
+//	  titles, threads, done          host_directory.go
+//	/admin/gateways…, /host/devices… admin.go; revoke.go (pairings, revocation, host token)
 //	GET /health, GET /ready          health.go
 //	error → frame, status, close     errors.go, websocket.go
-//	sockets, limits, going away      server.go
+//	sockets, going away              server.go
+//	limits of rate                   limits.go
 //
 // The device protocol itself is in wire, the host link in link, what events
 // mean in turn, the log and everything that is shared by sockets in hub.

@@ -23,9 +23,11 @@ func (s *Server) handleRevokeDevice(w http.ResponseWriter, r *http.Request) erro
 		Control: []iris.Control{{Kind: iris.DeviceRevoked, Device: id}},
 		Changes: []iris.Change{iris.DropDevice{Device: id}},
 	}
-	// The token may be gone already: then the row does not name it.
-	if _, err := s.cfg.Store.Token(ctx, dev.Token); err == nil {
+	switch _, err := s.cfg.Store.Token(ctx, dev.Token); {
+	case err == nil:
 		draft.Changes = append(draft.Changes, iris.DropToken{Hash: dev.Token})
+	case iris.ErrorCode(err) != iris.CodeAuth: // which says that it is gone already
+		return err
 	}
 	if err := s.append(ctx, gateway, draft); err != nil {
 		return err
