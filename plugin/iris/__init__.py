@@ -22,6 +22,7 @@ HOOKS = (
     "post_tool_call",
     "pre_approval_request",
     "post_approval_response",
+    "subagent_start",
 )
 
 

@@ -31,6 +31,7 @@ from .lanes import Lane
 from .prompts import APPROVAL_WORDS, Prompts
 from .sent import Sent, SentMessages
 from .spool import Inbound
+from .titles import Titles
 from .turns import Turn
 
 log = logging.getLogger(__name__)
@@ -62,6 +63,9 @@ class Adapter(Asking, BasePlatformAdapter):  # type: ignore[misc]  # hermes is n
         self._opening: asyncio.Task[None] | None = None
         self._names: dict[str, str] = {}  # chat → how people call it
         self.prompts = Prompts(lambda event: self._host.emit(event))
+        self._titles = Titles(
+            lambda event: self._host.emit(event), lambda session: hermes.title(self.gateway_runner, session)
+        )
         self.hooks = Hooks(self._host.emit, self._host.turns, self.prompts, lambda: self.gateway_runner)
 
     @property
@@ -85,6 +89,7 @@ class Adapter(Asking, BasePlatformAdapter):  # type: ignore[misc]  # hermes is n
     async def disconnect(self) -> None:
         """Flush and close, within a few seconds."""
         self._inbox.close()
+        self._titles.close()
         if self._opening:
             self._opening.cancel()
         await asyncio.to_thread(self._host.stop)
@@ -115,7 +120,8 @@ class Adapter(Asking, BasePlatformAdapter):  # type: ignore[misc]  # hermes is n
             "text": content,
             "reply_to": answers,
             "streaming": bool(meta.get("expect_edits")),
-            "notify": bool(meta.get("notify")),
+            # The result of a /background task is an answer, though hermes sends it like a notice.
+            "notify": bool(meta.get("notify")) or (not answers and self.hooks.background_answer(content)),
             "immediate": _inbound_task(),
         }
         self._emit("send", lane, body, turn, sent.began)
@@ -176,7 +182,9 @@ class Adapter(Asking, BasePlatformAdapter):  # type: ignore[misc]  # hermes is n
     async def on_processing_start(self, event: MessageEvent) -> None:
         """hermes begins with a message → turn.start. The turn waits for this method."""
         lane = self._lane(event)
-        turn = Turn(lane, event.message_id, _source(event), event, self._key(event.source))
+        # What hermes says to itself may carry the id of a message that was answered long ago.
+        trigger = None if event.internal else event.message_id
+        turn = Turn(lane, trigger, _source(event), event, self._key(event.source))
         self._host.turns.start(turn)
         body = {"trigger": turn.trigger, "source": turn.source}
         self._emit("turn.start", lane, body, turn.id, turn.started_at)
@@ -198,6 +206,9 @@ class Adapter(Asking, BasePlatformAdapter):  # type: ignore[misc]  # hermes is n
                     runtime = hermes.runtime(agent, turn.prompt_tokens, turn.cost_before)
                 body = turn.end_body(verdict, runtime)
             self._emit("turn.end", lane, body, turn.id)
+            session = turn.session or self.hooks.session_of(lane)
+            if session:
+                self._titles.turn_over(lane, session, turn.first)
         task = asyncio.current_task()
         if task:
             # hermes frees the lane only when its task ends, after this call.

@@ -20,6 +20,8 @@ log = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
+#: The gateway takes so many commands and aliases of one.
+_MAX_COMMANDS, _MAX_ALIASES = 2000, 100
 #: Commands that make no sense in an app (hermes.md §10).
 _NOT_OFFERED = frozenset({"start", "topic", "approve", "deny"})
 
@@ -175,6 +177,15 @@ def steer(runner: Any, key: str, text: str) -> bool:
     return bool(hear and hear(text))
 
 
+async def title(runner: Any, session: str) -> str:
+    """Return how hermes calls a session, "" if it has no title (yet)."""
+    try:
+        return str(await runner._session_db.get_session_title(session) or "")
+    except Exception as err:
+        log.debug("iris: title: %r", err)
+        return ""
+
+
 @guarded(None)
 def agent_of(runner: Any, key: str) -> Any:
     """Return the live agent of a session, if there is one."""
@@ -260,7 +271,7 @@ def commands() -> list[Body]:
         entry = _entry(name, description, args_hint, "Plugins", ())
         if entry["name"] not in names:
             out.append(entry)
-    return out
+    return out[:_MAX_COMMANDS]
 
 
 @guarded(frozenset())
@@ -276,8 +287,8 @@ def _plugin_commands(registry: Any) -> list[tuple[str, str, str]]:
 def _entry(name: str, description: str, args_hint: str, category: str, aliases: Any) -> Body:
     return {
         "name": "/" + name.lstrip("/"),
-        "description": str(description or ""),
-        "args_hint": str(args_hint or ""),
+        "description": str(description or "")[:500],
+        "args_hint": str(args_hint or "")[:200],
         "category": str(category or ""),
-        "aliases": ["/" + alias for alias in aliases or ()],
+        "aliases": ["/" + alias for alias in aliases or ()][:_MAX_ALIASES],
     }

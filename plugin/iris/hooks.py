@@ -33,14 +33,16 @@ class Hooks:
         self._prompts = prompts
         self._runner = runner
         self._sessions: OrderedDict[str, Lane] = OrderedDict()  # session id → lane
+        self._children: OrderedDict[str, str] = OrderedDict()  # subagent's session → the one that began it
+        self._background: OrderedDict[str, str] = OrderedDict()  # /background's session → its answer
 
     # --- which lane, which turn ---
 
     def _turn(self, kw: dict[str, Any]) -> Turn | None:
         """Return the open turn that a hook call belongs to, or None for what is no event.
 
-        No event: subagents and the hidden review (task_id is not the session's own, hermes.md §0.9b), cron
-        and background runs, and what trails in after the turn's end.
+        No event: subagents (but see pre_tool_call) and the hidden review (task_id is not the session's own,
+        hermes.md §0.9b), cron and background runs, and what trails in after the turn's end.
         """
         session, task = str(kw.get("session_id") or ""), str(kw.get("task_id") or "")
         if task and session and task != session:
@@ -56,10 +58,16 @@ class Hooks:
             lane = Lane.of_hermes(chat, hermes.session_env("THREAD_ID"))
             with self._turns.lock:
                 self._sessions[session] = lane
+                self._sessions.move_to_end(session)
                 while len(self._sessions) > 1000:
                     self._sessions.popitem(last=False)
             return lane
         return self._sessions.get(session)
+
+    def session_of(self, lane: Lane) -> str:
+        """Return the session that last answered in the lane, "" if this process has seen none."""
+        with self._turns.lock:
+            return next((s for s, known in reversed(self._sessions.items()) if known == lane), "")
 
     def _put(self, turn: Turn, kind: str, body: Body) -> None:
         self._emit(Event(kind, turn.lane, body, turn.id))
@@ -74,6 +82,8 @@ class Hooks:
         with self._turns.lock:
             first = turn.models == 0
             turn.session_key = hermes.session_env("KEY") or turn.session_key
+            turn.session = str(kw.get("session_id") or "")
+            turn.first = turn.first or bool(kw.get("is_first_turn"))
             turn.begin_answer(str(kw.get("model") or ""))
             if first:
                 turn.cost_before = hermes.cost_of(hermes.agent_of(self._runner(), turn.session_key))
@@ -139,6 +149,9 @@ class Hooks:
 
     def post_llm_call(self, **kw: Any) -> None:
         """An agent turn has its final text → answer."""
+        session = str(kw.get("session_id") or "")
+        if session.startswith("bg_"):
+            self._remember(self._background, session, _text(kw.get("assistant_response")), 20)
         turn = self._turn(kw)
         if turn is None:
             return
@@ -159,9 +172,10 @@ class Hooks:
     # --- tools ---
 
     def pre_tool_call(self, **kw: Any) -> None:
-        """A tool call begins → tool.start."""
+        """A tool call begins → tool.start; a subagent's → tool.progress of the call that waits for it."""
         turn = self._turn(kw)
         if turn is None:
+            self._child_call(kw)
             return
         call_id, call = self._call(turn, kw)
         body = {
@@ -192,7 +206,45 @@ class Hooks:
             "duration": _seconds(kw.get("duration_ms"), 1000),
             "output_tail": tools.output_tail(result) or tools.output_tail(kw.get("error_message")),
         }
+        call.over = True
         self._put(turn, "tool.end", body)
+
+    # --- subagents and /background: they work beside the turns, and speak by sends ---
+
+    def subagent_start(self, **kw: Any) -> None:
+        """A subagent begins. Its hooks carry its own session and no lane."""
+        self._remember(
+            self._children, str(kw.get("child_session_id") or ""), str(kw.get("parent_session_id") or "")
+        )
+
+    def _child_call(self, kw: dict[str, Any]) -> None:
+        parent = self._children.get(str(kw.get("session_id") or ""), "")
+        for _ in range(8):  # subagents may have subagents
+            if parent not in self._children:
+                break
+            parent = self._children[parent]
+        lane = self._sessions.get(parent)
+        turn = self._turns.of(lane) if lane else None
+        call = turn.waiting_call("delegate_task") if turn else ""
+        if turn and call:
+            args = tools.args_of(kw.get("args"))
+            note = f"{kw.get('tool_name') or 'tool'}: {tools.preview(args)}".removesuffix(": ")
+            self._put(turn, "tool.progress", {"call": call, "note": note})
+
+    def background_answer(self, text: str) -> bool:
+        """This text, sent by hermes, holds the answer of a /background task."""
+        with self._turns.lock:
+            for session, answer in self._background.items():
+                if answer.strip() and text.rstrip().endswith(answer.strip()):
+                    del self._background[session]
+                    return True
+        return False
+
+    def _remember(self, what: OrderedDict[str, str], key: str, value: str, most: int = 1000) -> None:
+        with self._turns.lock:
+            what[key] = value
+            while len(what) > most:
+                what.popitem(last=False)
 
     # --- approvals ---
 

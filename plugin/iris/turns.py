@@ -24,6 +24,7 @@ class Call:
     name: str
     args: dict[str, Any]
     preview: str
+    over: bool = False
 
 
 @dataclass
@@ -35,6 +36,8 @@ class Turn:
     source: str
     event: object  # hermes' MessageEvent: the same object comes with start and complete
     session_key: str = ""
+    session: str = ""  # hermes' session, once an agent answers
+    first: bool = False  # it is the session's first turn
     id: str = field(default_factory=lambda: mint("tn_"))
     started_at: int = field(default_factory=now_ms)
     began: float = field(default_factory=time.monotonic)
@@ -63,6 +66,11 @@ class Turn:
         if known is None:
             known = self.calls[call] = Call(len(self.calls) + 1, name, args, preview)
         return known
+
+    def waiting_call(self, name: str) -> str:
+        """Return the newest call of this tool that has not ended, "" if there is none."""
+        waiting = [call_id for call_id, call in self.calls.items() if call.name == name and not call.over]
+        return waiting[-1] if waiting else ""
 
     def outcome(self, cancelled: bool, failed: bool) -> str:
         """Judge the end: hermes says success of failed model calls and of interrupts (hermes.md §0.3)."""

@@ -118,6 +118,10 @@ class AdapterTest(AdapterCase):
             await self.adapter.on_processing_complete(event, ProcessingOutcome.CANCELLED)
             self.assertEqual(self.last().body["outcome"], "stopped")
 
+    async def test_nobody_asked(self) -> None:
+        await self.start("[background process done]", "m_long_ago", internal=True)
+        self.assertEqual(self.last().body, {"trigger": None, "source": "internal"})
+
     async def test_stop_marks_the_turn(self) -> None:
         event = await self.start()
         await self.adapter.stop(LANE)

@@ -157,7 +157,7 @@ class ImportTest(unittest.TestCase):
             "import sys, threading, unittest.mock as m, iris\n"
             "ctx = m.Mock(); iris.register(ctx)\n"
             "assert ctx.register_platform.call_args.kwargs['name'] == 'iris'\n"
-            "assert ctx.register_hook.call_count == 9\n"
+            "assert ctx.register_hook.call_count == 10\n"
             "bad = {'gateway', 'hermes_cli', 'websockets', 'sqlite3'} & set(sys.modules)\n"
             "assert not bad, bad\n"
             "assert threading.active_count() == 1\n"

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from support import LANE
+from support import LANE, OTHER
 
 from iris import hermes
 from iris.events import Event, now_ms
@@ -175,6 +175,39 @@ class HooksTest(unittest.TestCase):
         self.assertEqual(self.kinds(), ["prompt", "prompt.closed", "tool.end"])
         self.assertEqual(self.events[1].body["text"], "Ada")
         self.assertTrue(self.events[2].body["ok"])
+
+    def test_subagent_shows_in_the_call_that_waits_for_it(self) -> None:
+        child = {"session_id": "child", "task_id": "sa-1", "tool_name": "terminal", "args": {"command": "ls"}}
+        delegate = {"tool_name": "delegate_task", "args": {"goal": "look"}, "tool_call_id": "c_1"}
+        self.hooks.pre_llm_call(**SESSION, user_message="hi", is_first_turn=True)
+        self.hooks.pre_tool_call(**SESSION, **delegate)
+        self.hooks.subagent_start(parent_session_id="s_1", child_session_id="child")
+        self.hooks.subagent_start(parent_session_id="child", child_session_id="grandchild")
+        self.env = {}
+        self.hooks.pre_tool_call(**child, tool_call_id="c_x")
+        self.hooks.post_tool_call(**child, tool_call_id="c_x", result="x")
+        self.hooks.pre_tool_call(**child | {"session_id": "grandchild"}, tool_call_id="c_y")
+        self.hooks.pre_tool_call(session_id="stranger", task_id="sa-2", tool_call_id="c_z")
+        self.hooks.post_tool_call(**SESSION, **delegate, result="{}")
+        self.hooks.pre_tool_call(**child, tool_call_id="c_late")  # it works on in the background
+        self.assertEqual(
+            self.kinds(), ["model.start", "tool.start", "tool.progress", "tool.progress", "tool.end"]
+        )
+        self.assertEqual(self.events[2].body, {"call": "c_1", "note": "terminal: ls"})
+        self.assertEqual((self.turn.session, self.turn.first), ("s_1", True))
+
+    def test_answer_of_a_background_task(self) -> None:
+        self.hooks.post_llm_call(session_id="bg_1", task_id="bg_1", assistant_response="It is done.")
+        self.assertEqual(self.events, [])
+        self.assertFalse(self.hooks.background_answer("A notice: It is done. Really."))
+        self.assertTrue(self.hooks.background_answer("Background task complete\n\nIt is done."))
+        self.assertFalse(self.hooks.background_answer("Background task complete\n\nIt is done."))
+
+    def test_session_of_a_lane(self) -> None:
+        self.assertEqual(self.hooks.session_of(LANE), "")
+        for session in ("s_1", "s_2", "s_1"):
+            self.hooks.pre_llm_call(session_id=session, task_id=session, user_message="hi")
+        self.assertEqual((self.hooks.session_of(LANE), self.hooks.session_of(OTHER)), ("s_1", ""))
 
     def test_odd_values_do_no_harm(self) -> None:
         self.hooks.post_api_request(**SESSION)
