@@ -39,6 +39,7 @@ def register(ctx: Any) -> None:
         install_hint="set IRIS_URL and IRIS_TOKEN (shown by `iris gateway create`)",
         env_enablement_fn=_enablement,
         cron_deliver_env_var="IRIS_HOME_CHANNEL",
+        standalone_sender_fn=_send_from_elsewhere,
         max_message_length=100_000,
         emoji="🌈",
         pii_safe=False,
@@ -52,6 +53,12 @@ def _adapter(config: Any) -> Any:
     from .adapter import Adapter
 
     return Adapter(config)
+
+
+async def _send_from_elsewhere(*args: Any, **kw: Any) -> Any:
+    from . import standalone
+
+    return await standalone.send(*args, **kw)
 
 
 def _usable() -> bool:

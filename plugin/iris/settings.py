@@ -31,14 +31,21 @@ class Settings:
     @property
     def endpoint(self) -> str:
         """WebSocket address of the host link: `GET {IRIS_URL}/host`."""
+        return self._address("/host").replace("http", "ws", 1)
+
+    @property
+    def send_endpoint(self) -> str:
+        """Where another process delivers a text: `POST {IRIS_URL}/host/send`."""
+        return self._address("/host/send")
+
+    def _address(self, path: str) -> str:
         parts = urlsplit(self.url)
         if parts.scheme not in ("https", "http") or not parts.hostname:
             raise BadSettings("IRIS_URL must look like https://gateway.example")
         if parts.scheme == "http" and not self.loopback:
             # The token would travel in clear text.
             raise BadSettings("IRIS_URL may be http:// only for this machine (127.0.0.1); use https://")
-        scheme = "wss" if parts.scheme == "https" else "ws"
-        return f"{scheme}://{parts.netloc}{parts.path.rstrip('/')}/host"
+        return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}{path}"
 
     @property
     def loopback(self) -> bool:
