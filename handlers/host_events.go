@@ -28,7 +28,7 @@ func (h *hostSession) take(a *hub.Actor, ev link.Event, more beside, malformed e
 	if ev.Seq > h.hello.LastSeq {
 		h.settle(a, h.hello.LastSeq)
 	}
-	h.taken = max(h.taken, ev.Seq)
+	h.taken, h.heard = max(h.taken, ev.Seq), time.Now()
 	var frames []turn.Frame
 	err := malformed
 	if _, ok := a.State().Channel(ev.Lane()); err == nil && ok {
@@ -72,6 +72,27 @@ func (h *hostSession) settle(a *hub.Actor, taken int64) {
 	h.publish(a, 0, iris.Lane{}, h.machine.Lost(), nil, nil)
 }
 
+// settleWait is how long a host that has been welcomed may be silent until
+// nothing that it could repeat is expected any more: it may have forgotten what
+// was acknowledged, though the log's seq is lower, or dropped it from a full spool.
+const settleWait = 3 * time.Second
+
+// settleInTime settles also if the host's last event does not come again.
+func (h *hostSession) settleInTime() {
+	if h.settled {
+		return
+	}
+	h.settling = time.AfterFunc(settleWait, func() {
+		_ = h.gateway.Do(func(a *hub.Actor) {
+			if time.Since(h.heard) < settleWait {
+				h.settleInTime()
+				return
+			}
+			h.settle(a, h.hello.LastSeq)
+		})
+	})
+}
+
 // publish sends the frames of an event: the live ones at once or behind the
 // durable ones in front of them, those by the log. An event without durable
 // frames (seq > 0) is acknowledged in its turn. What goes into the log contains
@@ -104,6 +125,9 @@ func (h *hostSession) publish(a *hub.Actor, seq int64, lane iris.Lane, frames []
 		return
 	}
 	upTo := h.taken
+	if len(draft.Frames) > 0 {
+		h.made = upTo
+	}
 	h.proposed++
 	a.Propose(hub.Proposal{
 		Lane:   lane,

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -55,9 +56,12 @@ type hostSession struct {
 
 	unsure error // a read failed that the machine depends on: the host has to come again
 
+	made     int64       // newest event when something was last meant for the log
 	proposed int         // of what the log was asked for and has not answered
 	void     int64       // newest event that led to nothing durable
 	ackTimer *time.Timer // acknowledges it; nil when none waits
+	heard    time.Time   // when an event came last
+	settling *time.Timer // settles when nothing comes
 }
 
 // sentMessage is a person's message whose receipt is still to come.
@@ -157,7 +161,7 @@ func (h *hostSession) readHello(ctx context.Context) (link.Hello, error) {
 func (h *hostSession) attach(ctx context.Context) (start int64, err error) {
 	h.host = &hub.Host{
 		Link: iris.Link{ID: iris.NewID("l_"), At: h.began}, Socket: h.socket,
-		Sent: h.noteSent, Snapshot: h.snapshot, Open: h.openTurns, Refuse: h.refuse,
+		Sent: h.noteSent, Snapshot: h.snapshot, Open: h.openTurns, Made: func() int64 { return h.made }, Refuse: h.refuse,
 	}
 	attached := make(chan error, 1)
 	err = h.gateway.Do(func(a *hub.Actor) {
@@ -222,18 +226,24 @@ func (h *hostSession) resume(ctx context.Context) error {
 	}
 	err = h.gateway.Call(ctx, func(a *hub.Actor) {
 		h.machine = turn.New(h.ended)
-		for _, t := range append(a.OpenTurns(), a.KnowLive(lives, channels)...) {
+		for _, t := range append(a.OpenTurns(h.taken), a.KnowLive(lives, channels)...) {
 			h.machine.Believe(t)
 		}
+		h.hello.Turns = slices.DeleteFunc(h.hello.Turns, h.over)
 		frames := h.machine.Resume(h.hello)
 		if h.unsure != nil {
 			return
 		}
 		h.publish(a, 0, iris.Lane{}, frames, nil, nil)
 		h.settle(a, h.taken)
+		h.settleInTime()
 	})
 	return cmp.Or(err, h.unsure)
 }
+
+// over reports whether the end of a turn that the host names is in the log: the
+// host has not heard of it, and nothing of the turn will come again.
+func (h *hostSession) over(t link.Turn) bool { return t.End > 0 && t.End <= h.taken }
 
 // ended reports whether a message has a row already. If nobody can tell, the
 // machine's answer must not be used: the message might end twice.
@@ -288,8 +298,10 @@ func (h *hostSession) detach() {
 	}
 	if h.host != nil {
 		_ = h.gateway.Do(func(a *hub.Actor) {
-			if h.ackTimer != nil {
-				h.ackTimer.Stop()
+			for _, timer := range []*time.Timer{h.ackTimer, h.settling} {
+				if timer != nil {
+					timer.Stop()
+				}
 			}
 			a.DetachHost(h.host)
 		})

@@ -288,12 +288,12 @@ func (a *Actor) supersede(control []iris.Control, own bool) {
 			}
 		case iris.HostRevoked:
 			if h := a.host; h != nil {
-				a.host, a.turns = nil, h.Open()
+				a.leaveHost(h)
 				h.Refuse("the host's token was replaced: set IRIS_TOKEN to the new one")
 			}
 		case iris.HostAttached:
 			if h := a.host; h != nil && h.Link.ID != c.Link.ID {
-				a.host, a.turns = nil, h.Open()
+				a.leaveHost(h)
 				h.Socket.Close(wire.CloseSuperseded, hostSuperseded)
 			}
 			if !own { // another instance knows better what runs

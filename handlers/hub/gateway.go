@@ -48,6 +48,7 @@ type Actor struct {
 	devices  map[string]*Device           // by device id: those attached here
 	host     *Host                        // nil when the host is not attached here
 	turns    []link.Turn                  // that ran when its last connection here ended
+	made     int64                        // newest event that turns are made of
 	presence presence                     // of the host, as the devices were told
 	counted  struct{ devices, hosts int } // in the metrics
 	live     liveDocs                     // of the turns that run on the host attached here

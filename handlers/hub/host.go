@@ -25,6 +25,9 @@ type Host struct {
 	Refuse func(why string)
 	// Open returns the turns that run.
 	Open func() []link.Turn
+	// Made returns the newest event that had to do with the log when Open was
+	// called; nil for none.
+	Made func() int64
 
 	live bool
 	pos  int64 // inbound up to here was sent
@@ -85,7 +88,7 @@ func (a *Actor) DetachHost(h *Host) {
 	if a.host != h {
 		return
 	}
-	a.host, a.turns = nil, h.Open()
+	a.leaveHost(h)
 	seen := time.Now()
 	a.Propose(Proposal{Decide: func(s *State) (Draft, error) {
 		if s.HostLink.ID != h.Link.ID {
@@ -125,9 +128,23 @@ func (a *Actor) CatchUpHost(h *Host, cursor int64) bool {
 	return true
 }
 
+// leaveHost forgets the connection h, but not what ran.
+func (a *Actor) leaveHost(h *Host) {
+	a.host, a.turns, a.made = nil, h.Open(), 0
+	if h.Made != nil {
+		a.made = h.Made()
+	}
+}
+
 // OpenTurns returns what ran when the host's last connection ended, if that was
-// here.
-func (a *Actor) OpenTurns() []link.Turn { return a.turns }
+// here and the log has all that it is made of: events up to logged. Otherwise
+// it is ahead of the log, and the host repeats what is missing.
+func (a *Actor) OpenTurns(logged int64) []link.Turn {
+	if a.made > logged {
+		return nil
+	}
+	return a.turns
+}
 
 // Received remembers that the host has all inbound up to cursor. It goes into
 // the log with the next entry.
