@@ -68,6 +68,7 @@ func (s *Store) applyLate(b *writeBatch, g string, ch iris.Change) error {
 // setPush always writes something: the row must exist.
 func setPush(c iris.SetPush) []firestore.Update {
 	up := []firestore.Update{{Path: "id", Value: c.Device}}
+	registers := false
 	for path, v := range map[string]*string{"fcm_token": c.FCMToken, "ntfy_topic": c.NtfyTopic} {
 		switch {
 		case v == nil:
@@ -75,7 +76,11 @@ func setPush(c iris.SetPush) []firestore.Update {
 			up = append(up, firestore.Update{Path: path, Value: firestore.Delete})
 		default:
 			up = append(up, firestore.Update{Path: path, Value: *v})
+			registers = true
 		}
+	}
+	if registers {
+		up = append(up, firestore.Update{Path: "push", Value: firestore.Delete})
 	}
 	return up
 }

@@ -60,6 +60,11 @@ func TestOperations(t *testing.T) {
 		{"bind again", func() error { return s.BindToken(ctx, "device", iris.Device{ID: "d"}) }, operations{reads: 2}},
 		{"bind newer", func() error { return s.BindToken(ctx, "next", iris.Device{ID: "d"}) }, operations{reads: 2, writes: 2, deletes: 1}},
 		{"cursor", func() error { return s.SetDeviceCursor(ctx, "g", "d", 5) }, operations{writes: 1}},
+		{"note a push", func() error { return s.NotePush(ctx, "g", "d", 5, iris.PushState{Outcome: iris.PushSent}) }, operations{writes: 1}},
+		{"claim a push", func() error {
+			_, _, err := s.ClaimPush(ctx, "g", "d", func(iris.Device) (iris.PushState, bool) { return iris.PushState{By: "p"}, true })
+			return err
+		}, operations{reads: 1, writes: 1}},
 		{"first entry", commit(1, 0, nil), operations{writes: 1}},
 		{"entry with guard", commit(2, 1, nil, message, iris.SetBusy{Lane: lane, Turn: "t"}), operations{writes: 4}},
 		{"entry of a full log", commit(3, 0, []int64{1}, another, iris.SetBusy{Lane: lane}), operations{writes: 3, deletes: 1}},

@@ -179,22 +179,31 @@ type deviceDoc struct {
 	Link       linkDoc   `firestore:"link"`
 	FCMToken   string    `firestore:"fcm_token,omitempty"`
 	NtfyTopic  string    `firestore:"ntfy_topic,omitempty"`
+	Push       *pushDoc  `firestore:"push,omitempty"` // nil: there was no push
 	Seen       time.Time `firestore:"seen"`
 	Created    time.Time `firestore:"created"`
 }
 
 func newDeviceDoc(d iris.Device) deviceDoc {
-	return deviceDoc{
+	doc := deviceDoc{
 		ID: d.ID, Name: d.Name, Token: d.Token, Cursor: d.Cursor, LastPushed: d.LastPushed,
 		Link: linkDoc(d.Link), FCMToken: d.FCMToken, NtfyTopic: d.NtfyTopic, Seen: d.Seen, Created: d.Created,
 	}
+	if d.Push != (iris.PushState{}) {
+		doc.Push = newPushDoc(d.Push)
+	}
+	return doc
 }
 
 func (doc deviceDoc) noun() iris.Device {
-	return iris.Device{
+	d := iris.Device{
 		ID: doc.ID, Name: doc.Name, Token: doc.Token, Cursor: doc.Cursor, LastPushed: doc.LastPushed,
 		Link: iris.Link(doc.Link), FCMToken: doc.FCMToken, NtfyTopic: doc.NtfyTopic, Seen: doc.Seen, Created: doc.Created,
 	}
+	if doc.Push != nil {
+		d.Push = doc.Push.noun()
+	}
+	return d
 }
 
 // gatewayDoc is gateways/{g}.

@@ -84,6 +84,7 @@ func everyQuery(t *testing.T, s *cloudstore.Store) {
 		"head":     func() error { _, err := s.Head(ctx, "g"); return err },
 		"entries":  func() error { _, err := s.Entries(ctx, "g", 0, 5); return err },
 		"follow":   func() error { return s.Follow(listening, "g", 0, "w", func([]iris.Entry) { cancel() }) },
+		"notify":   func() error { _, err := s.NotifyEntries(ctx, "g", 0, 5); return err },
 		"gateways": func() error { _, err := s.Gateways(ctx); return err },
 		"channels": func() error { _, err := s.Channels(ctx, "g"); return err },
 		"devices":  func() error { _, err := s.Devices(ctx, "g"); return err },

@@ -44,6 +44,8 @@ const (
 	HostRevoked ControlKind = "host.revoked"
 	// PushRegistered: the device has the registration token of hash Push.
 	PushRegistered ControlKind = "push.registered"
+	// PushTopic: the device has the ntfy topic of hash Push.
+	PushTopic ControlKind = "push.topic"
 	// InboundDone: the host has done what an inbound item asked for, or not.
 	InboundDone ControlKind = "inbound.done"
 )
@@ -54,7 +56,7 @@ type Control struct {
 	Kind   ControlKind
 	Device string // "" for the host
 	Link   Link
-	Push   string // of PushRegistered; "" for none
+	Push   string // of PushRegistered and PushTopic; "" for none
 	Done   Done   // of InboundDone
 }
 

@@ -48,6 +48,7 @@ type Device struct {
 	Link       Link
 	FCMToken   string
 	NtfyTopic  string
+	Push       PushState
 	Seen       time.Time
 	Created    time.Time
 }
@@ -75,7 +76,8 @@ type Token struct {
 // The changes of devices and tokens.
 type (
 	// SetPush registers a device for push. Nil leaves what there is, "" removes
-	// it. The commit is refused if the device is gone.
+	// it; a new registration forgets what became of older pushes. The commit is
+	// refused if the device is gone.
 	SetPush struct {
 		Device    string
 		FCMToken  *string

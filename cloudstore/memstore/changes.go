@@ -58,11 +58,13 @@ func (s *Store) applyLate(u *undo, gw *gateway, ch iris.Change) error {
 		return drop(u, gw.pickers, c.ID)
 	case iris.SetPush:
 		return update(u, gw.devices, c.Device, func(row *iris.Device) {
-			if c.FCMToken != nil {
-				row.FCMToken = *c.FCMToken
-			}
-			if c.NtfyTopic != nil {
-				row.NtfyTopic = *c.NtfyTopic
+			for to, v := range map[*string]*string{&row.FCMToken: c.FCMToken, &row.NtfyTopic: c.NtfyTopic} {
+				if v != nil {
+					*to = *v
+				}
+				if v != nil && *v != "" {
+					row.Push = iris.PushState{}
+				}
 			}
 		})
 	case iris.DropDevice:

@@ -42,6 +42,10 @@ type Store interface {
 	Pairings(ctx context.Context, g string) ([]iris.Token, error)
 	DropPairing(ctx context.Context, g, hash string) error
 
+	NotifyEntries(ctx context.Context, g string, after int64, limit int) ([]iris.Entry, error)
+	NotePush(ctx context.Context, g, d string, pushed int64, state iris.PushState) error
+	ClaimPush(ctx context.Context, g, d string, decide func(iris.Device) (iris.PushState, bool)) (iris.Device, bool, error)
+
 	CreateLive(ctx context.Context, g string, l iris.Live) error
 	UpdateLive(ctx context.Context, g string, l iris.Live) error
 	DropLive(ctx context.Context, g, turn string) error
@@ -84,6 +88,9 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"directory", testDirectory},
 		{"pickers", testPickers},
 		{"push registration", testPush},
+		{"push state", testPushState},
+		{"claim of a push", testClaimPush},
+		{"entries that notify", testNotifyEntries},
 		{"revocation", testRevocation},
 		{"host token rotation", testRotation},
 

@@ -73,6 +73,7 @@ func Picker(p iris.Picker) iris.Picker {
 // Device returns a copy of d.
 func Device(d iris.Device) iris.Device {
 	d.Link = Link(d.Link)
+	d.Push = PushState(d.Push)
 	d.Seen = Time(d.Seen)
 	d.Created = Time(d.Created)
 	return d
@@ -96,4 +97,10 @@ func list[T any](s []T) []T {
 		return nil
 	}
 	return slices.Clone(s)
+}
+
+// PushState returns a copy of p.
+func PushState(p iris.PushState) iris.PushState {
+	p.At, p.Until = Time(p.At), Time(p.Until)
+	return p
 }
