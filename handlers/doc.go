@@ -16,6 +16,7 @@
 //	  receipts (pings and pongs)     receipts.go
 //	GET /host                        host_socket.go (opening), host_session.go (frames), host_events.go (events → log)
 //	  titles, threads, done          host_directory.go
+//	POST /host/send                  host_send.go
 //	/admin/gateways…, /host/devices… admin.go; revoke.go (pairings, revocation, host token)
 //	GET /health, GET /ready          health.go
 //	error → frame, status, close     errors.go, websocket.go

@@ -29,8 +29,8 @@ func (s *Server) handleRevokeDevice(w http.ResponseWriter, r *http.Request) erro
 	case iris.ErrorCode(err) != iris.CodeAuth: // which says that it is gone already
 		return err
 	}
-	if err := s.append(ctx, gateway, draft); err != nil {
-		return err
+	if err := s.append(ctx, gateway, always(draft)); err != nil {
+		return conflict(err)
 	}
 	s.log.Info("device revoked", "gateway", gateway, "device", id)
 	w.WriteHeader(http.StatusNoContent)
@@ -47,23 +47,36 @@ func (s *Server) handleRotateHostToken(w http.ResponseWriter, r *http.Request) e
 	}
 	token := iris.NewToken()
 	fresh := iris.Token{Hash: iris.HashToken(token), Kind: iris.TokenHost, Gateway: gw.ID, Created: time.Now()}
-	err = s.append(ctx, gw.ID, hub.Draft{
+	err = s.append(ctx, gw.ID, always(hub.Draft{
 		Control: []iris.Control{{Kind: iris.HostRevoked}},
 		Changes: []iris.Change{
 			iris.DropToken{Hash: gw.HostToken}, iris.AddToken{Token: fresh}, iris.SetHostToken{Hash: fresh.Hash},
 			iris.SetHostLink{Seen: gw.Host.Seen},
 		},
-	})
+	}))
 	if err != nil {
-		return err
+		return conflict(err)
 	}
 	s.log.Info("host token replaced", "gateway", gw.ID)
 	reply(w, http.StatusOK, map[string]string{"host_token": token})
 	return nil
 }
 
-// append puts a draft into the log of a gateway.
-func (s *Server) append(ctx context.Context, gateway string, draft hub.Draft) error {
+// always decides for a draft, whatever the log says.
+func always(draft hub.Draft) hub.Decide {
+	return func(*hub.State) (hub.Draft, error) { return draft, nil }
+}
+
+// conflict says what a refusal by a row means to an operator.
+func conflict(err error) error {
+	if errors.Is(err, iris.ErrRefused) {
+		return iris.Errorf(iris.CodeConflict, "somebody else has just changed this: look, and try again")
+	}
+	return err
+}
+
+// append puts into the log of a gateway what somebody without a socket wants.
+func (s *Server) append(ctx context.Context, gateway string, decide hub.Decide) error {
 	g, release, err := s.cfg.Hub.Open(ctx, gateway)
 	if err != nil {
 		return err
@@ -72,7 +85,7 @@ func (s *Server) append(ctx context.Context, gateway string, draft hub.Draft) er
 	done := make(chan error, 1)
 	err = g.Do(func(a *hub.Actor) {
 		a.Propose(hub.Proposal{
-			Decide: func(*hub.State) (hub.Draft, error) { return draft, nil },
+			Decide: decide,
 			Done:   func(_ *hub.Actor, r hub.Result) { done <- r.Err },
 		})
 	})
@@ -80,14 +93,11 @@ func (s *Server) append(ctx context.Context, gateway string, draft hub.Draft) er
 		return err
 	}
 	select {
-	case err = <-done:
+	case err := <-done:
+		return err
 	case <-ctx.Done():
-		err = ctx.Err()
+		return ctx.Err()
 	}
-	if errors.Is(err, iris.ErrRefused) {
-		return iris.Errorf(iris.CodeConflict, "somebody else has just changed this: look, and try again")
-	}
-	return err
 }
 
 type pairingInfo struct {

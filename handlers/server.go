@@ -104,6 +104,7 @@ func New(cfg Config) *Server {
 	s.mux.HandleFunc("GET /admin/gateways/{gateway}/pairings", s.operator(s.handleListPairings))
 	s.mux.HandleFunc("DELETE /admin/gateways/{gateway}/pairings/{pairing}", s.operator(s.handleDropPairing))
 	s.mux.HandleFunc("POST /admin/gateways/{gateway}/host-token", s.operator(s.handleRotateHostToken))
+	s.mux.HandleFunc("POST /host/send", s.owner(s.handleHostSend))
 	s.mux.HandleFunc("POST /host/devices", s.owner(s.handlePairDevice))
 	s.mux.HandleFunc("GET /host/devices", s.owner(s.handleListDevices))
 	s.mux.HandleFunc("DELETE /host/devices/{device}", s.owner(s.handleRevokeDevice))

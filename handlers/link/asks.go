@@ -1,5 +1,11 @@
 package link
 
+import (
+	"cmp"
+
+	"iris-gateway/handlers/wire"
+)
+
 // Kinds of inbound item beside messages (host link: Inbound). The host answers
 // stop, steer and answer with the event "done".
 const (
@@ -36,3 +42,20 @@ type (
 		Name string `json:"name"`
 	}
 )
+
+// HostSend is the body of POST /host/send: what a scheduled job says in another
+// process than the one with the link (host link: Opening).
+type HostSend struct {
+	MessageID string `json:"message_id"`
+	ChatID    string `json:"chat_id"`
+	ThreadID  string `json:"thread_id"`
+	Text      string `json:"text"`
+	Job       string `json:"job"`
+}
+
+// Validate checks that the message can be shown.
+func (s *HostSend) Validate() error {
+	return cmp.Or(
+		need("message_id", s.MessageID), need("chat_id", s.ChatID), wire.CheckID("thread_id", s.ThreadID), present("text", s.Text),
+	)
+}
