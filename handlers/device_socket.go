@@ -185,7 +185,7 @@ func (d *deviceSession) identify(ctx context.Context, token iris.Token, hello wi
 // attach appends the attachment to the log and answers hello.
 func (d *deviceSession) attach(ctx context.Context, hello wire.Hello, id wire.RequestID) error {
 	d.dev = &hub.Device{
-		ID: d.device.ID, Socket: d.socket, Synced: d.receipts.count,
+		ID: d.device.ID, Socket: d.socket, Synced: d.receipts.count, Received: d.receipts.has.Load,
 		Link: iris.Link{ID: iris.NewID("l_"), At: d.began},
 	}
 	attached := make(chan error, 1)

@@ -21,6 +21,7 @@ type receipts struct {
 	session *deviceSession
 	sent    atomic.Int64  // everything up to here was written to the connection
 	counts  atomic.Bool   // a sync was answered, or the device is fresh
+	has     atomic.Int64  // everything up to here was confirmed
 	wake    chan struct{} // has room for one
 }
 
@@ -44,6 +45,7 @@ func (r *receipts) count() { r.counts.Store(true) }
 func (r *receipts) run(ctx context.Context) {
 	d := r.session
 	saved, confirmed := d.device.Cursor, d.device.Cursor
+	r.has.Store(confirmed)
 	defer func() { r.save(context.WithoutCancel(ctx), saved, confirmed) }()
 	lastSave := time.Time{}
 	timer := time.NewTimer(saveEvery)
@@ -59,6 +61,7 @@ func (r *receipts) run(ctx context.Context) {
 				return
 			}
 			confirmed = cursor
+			r.has.Store(confirmed)
 			sleep(ctx, pingEvery)
 		case <-timer.C:
 		case <-ctx.Done():

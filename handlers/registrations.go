@@ -27,20 +27,28 @@ func register(s *hub.State, device string, fcmToken, ntfyTopic *string) (hub.Dra
 		return hub.Draft{}, iris.Errorf(iris.CodeAuth, "the device has been revoked: pair again")
 	}
 	draft := hub.Draft{Changes: []iris.Change{iris.SetPush{Device: device, FCMToken: fcmToken, NtfyTopic: ntfyTopic}}}
+	if ntfyTopic != nil {
+		draft.Control = append(draft.Control, iris.Control{Kind: iris.PushTopic, Device: device, Push: registrationHash(*ntfyTopic)})
+	}
 	if fcmToken == nil {
 		return draft, nil
 	}
-	hash, none := "", ""
-	if *fcmToken != "" {
-		hash = iris.HashToken(*fcmToken)
-	}
+	hash, none := registrationHash(*fcmToken), ""
 	for _, other := range s.Registered(hash) {
 		if other != device {
 			draft.Changes = append(draft.Changes, iris.SetPush{Device: other, FCMToken: &none})
 		}
 	}
-	draft.Control = []iris.Control{{Kind: iris.PushRegistered, Device: device, Push: hash}}
+	draft.Control = append(draft.Control, iris.Control{Kind: iris.PushRegistered, Device: device, Push: hash})
 	return draft, nil
+}
+
+// registrationHash is what the log tells of a registration token or topic.
+func registrationHash(value string) string {
+	if value == "" {
+		return ""
+	}
+	return iris.HashToken(value)
 }
 
 // registerAtHello keeps what a hello says of push, if it is news. It goes into

@@ -244,6 +244,7 @@ func (a *Actor) settle(g *group, o outcome, unknown []iris.Entry) {
 		e.At = time.Now()
 		if e.Cursor <= a.state.Cursor { // the state was reloaded meanwhile
 			a.finish(g, Result{Cursor: e.Cursor})
+			a.notify(e, true)
 			return
 		}
 		a.advance(e, g)

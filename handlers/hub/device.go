@@ -11,12 +11,15 @@ import (
 )
 
 // Device is one connection of a device, attached to its gateway here. Its
-// fields but the first four belong to the gateway's actor.
+// fields but the first five belong to the gateway's actor.
 type Device struct {
 	ID     string
 	Link   iris.Link
 	Socket *Socket
 	Synced func() // called once the device's receipts count (device-protocol.md, "Opening")
+	// Received tells how far the device has confirmed the log; it may be
+	// called from any goroutine, also after the connection.
+	Received func() int64
 
 	live bool  // entries and live frames are passed on as they come
 	pos  int64 // entries up to here were sent, or need not be

@@ -25,6 +25,7 @@ type Gateway struct {
 	quit  chan struct{} // closed by the hub when nobody uses the gateway any more
 	done  chan struct{} // closed when the actor has ended
 	actor *Actor
+	slot  *slot // of the hub; set before anybody else has the gateway
 }
 
 // Actor is the state of a gateway. Only functions given to [Gateway.Do] and
@@ -60,46 +61,46 @@ type Actor struct {
 
 // openGateway reads what the log says. The head is read before the rows: rows
 // that are newer only make the fold say the same again.
-func openGateway(ctx context.Context, h *Hub, id string) (*Gateway, error) {
+func openGateway(ctx context.Context, h *Hub, id string) (*Gateway, []iris.Device, error) {
 	g := &Gateway{
 		ID: id, hub: h, log: h.cfg.Log.With("gateway", id),
 		inbox: make(chan func(*Actor), 64), quit: make(chan struct{}), done: make(chan struct{}),
 	}
-	state, err := g.load(ctx)
+	state, devices, err := g.load(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	g.actor = &Actor{
 		g: g, loaded: time.Now(), over: newOver(), writer: iris.NewID("w_"), state: state, ahead: map[int64]iris.Entry{},
 		limit: maxWrites, received: state.Host.Received, devices: map[string]*Device{},
 		presence: presence{online: state.HostLink.Alive(time.Now())}, live: liveDocs{kept: map[string]string{}},
 	}
-	return g, nil
+	return g, devices, nil
 }
 
-func (g *Gateway) load(ctx context.Context) (*State, error) {
+func (g *Gateway) load(ctx context.Context) (*State, []iris.Device, error) {
 	store := g.hub.cfg.Store
 	head, err := store.Head(ctx, g.ID)
 	if err != nil {
-		return nil, fmt.Errorf("read the head of the log: %w", err)
+		return nil, nil, fmt.Errorf("read the head of the log: %w", err)
 	}
 	gw, err := store.Gateway(ctx, g.ID)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	channels, err := store.Channels(ctx, g.ID)
 	if err != nil {
-		return nil, fmt.Errorf("read channels: %w", err)
+		return nil, nil, fmt.Errorf("read channels: %w", err)
 	}
 	devices, err := store.Devices(ctx, g.ID)
 	if err != nil {
-		return nil, fmt.Errorf("read devices: %w", err)
+		return nil, nil, fmt.Errorf("read devices: %w", err)
 	}
 	pickers, err := store.Pickers(ctx, g.ID)
 	if err != nil {
-		return nil, fmt.Errorf("read pickers: %w", err)
+		return nil, nil, fmt.Errorf("read pickers: %w", err)
 	}
-	return newState(rowsRead{gw, channels, devices, pickers}, head, g.hub.cfg.LogEntries), nil
+	return newState(rowsRead{gw, channels, devices, pickers}, head, g.hub.cfg.LogEntries), devices, nil
 }
 
 // Do runs f on the gateway's goroutine, after everything given to Do before.

@@ -46,6 +46,7 @@ type Config struct {
 	LogEntries int // entries that each log keeps; at least 16
 	Log        *slog.Logger
 	Metrics    *Metrics // nil: nobody reads them
+	Notifier   Notifier // nil: devices are not woken
 }
 
 // Hub holds the gateways that are open on this instance.
@@ -130,10 +131,15 @@ func (h *Hub) start(ctx context.Context, id string, s *slot) {
 	defer close(s.ready)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), openTimeout)
 	defer cancel()
-	s.g, s.err = openGateway(ctx, h, id)
+	var devices []iris.Device
+	s.g, devices, s.err = openGateway(ctx, h, id)
 	if s.err != nil {
 		h.forget(id, s)
 		return
+	}
+	s.g.slot = s
+	if h.cfg.Notifier != nil {
+		h.cfg.Notifier.Opened(s.g, devices, s.g.actor.state.Cursor)
 	}
 	h.running.Add(1)
 	go func() {

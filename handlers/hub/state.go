@@ -24,6 +24,7 @@ type State struct {
 	lanes   map[iris.Lane]iris.Channel
 	devices map[string]iris.Link // newest link of each device, by device id
 	push    map[string]string    // hash of the registration token of each device that has one, by device id
+	topics  map[string]string    // the same of ntfy topics
 	pickers map[string]iris.Picker
 	owned   bool // the maps belong to this copy alone
 }
@@ -44,12 +45,15 @@ func newState(r rowsRead, head iris.Entry, size int) *State {
 	s := &State{
 		Gateway: r.gateway, HostLink: r.gateway.Host.Link, size: int64(size), owned: true,
 		lanes: make(map[iris.Lane]iris.Channel, len(r.channels)), devices: make(map[string]iris.Link, len(r.devices)),
-		push: map[string]string{}, pickers: make(map[string]iris.Picker, len(r.pickers)),
+		push: map[string]string{}, topics: map[string]string{}, pickers: make(map[string]iris.Picker, len(r.pickers)),
 	}
 	for _, d := range r.devices {
 		s.devices[d.ID] = d.Link
 		if d.FCMToken != "" {
 			s.push[d.ID] = iris.HashToken(d.FCMToken)
+		}
+		if d.NtfyTopic != "" {
+			s.topics[d.ID] = iris.HashToken(d.NtfyTopic)
 		}
 	}
 	for _, p := range r.pickers {
@@ -123,12 +127,16 @@ func (s *State) foldControl(c iris.Control) {
 		s.own()
 		delete(s.devices, c.Device)
 		delete(s.push, c.Device)
+		delete(s.topics, c.Device)
 	case iris.PushRegistered:
 		s.own()
 		for _, other := range s.Registered(c.Push) { // the newest keeps it
 			delete(s.push, other)
 		}
 		s.push[c.Device] = c.Push
+	case iris.PushTopic:
+		s.own()
+		s.topics[c.Device] = c.Push
 	}
 }
 
@@ -162,7 +170,8 @@ func (s *State) setBusy(lane iris.Lane, turn string) {
 func (s *State) own() {
 	if !s.owned {
 		s.lanes, s.devices = maps.Clone(s.lanes), maps.Clone(s.devices)
-		s.push, s.pickers, s.owned = maps.Clone(s.push), maps.Clone(s.pickers), true
+		s.push, s.topics = maps.Clone(s.push), maps.Clone(s.topics)
+		s.pickers, s.owned = maps.Clone(s.pickers), true
 	}
 }
 

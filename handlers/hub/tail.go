@@ -58,6 +58,7 @@ func (a *Actor) advance(e iris.Entry, own *group) {
 	if own != nil {
 		a.finish(own, Result{Cursor: e.Cursor})
 	}
+	a.notify(e, own != nil)
 	a.tellStatus()
 	a.watchLives()
 	a.drainAhead()
@@ -105,7 +106,7 @@ func (a *Actor) restart() {
 	}
 	a.Go(func(ctx context.Context) {
 		limited, cancel := context.WithTimeout(ctx, openTimeout)
-		state, err := a.g.load(limited)
+		state, _, err := a.g.load(limited)
 		cancel()
 		if err != nil {
 			pause(ctx, time.Second)
