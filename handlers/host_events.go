@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -77,20 +78,32 @@ func (h *hostSession) settle(a *hub.Actor, taken int64) {
 // was acknowledged, though the log's seq is lower, or dropped it from a full spool.
 const settleWait = 3 * time.Second
 
-// settleInTime settles also if the host's last event does not come again.
+// settleInTime settles also if the host's last event does not come again. A
+// pong says that nothing is on its way: this process may have been frozen, or
+// the network slow.
 func (h *hostSession) settleInTime() {
 	if h.settled {
 		return
 	}
 	h.settling = time.AfterFunc(settleWait, func() {
 		_ = h.gateway.Do(func(a *hub.Actor) {
-			if time.Since(h.heard) < settleWait {
-				h.settleInTime()
-				return
-			}
-			h.settle(a, h.hello.LastSeq)
+			a.Go(func(ctx context.Context) {
+				ctx, cancel := context.WithTimeout(ctx, hostPongWait)
+				defer cancel()
+				if h.ws.Ping(ctx) == nil {
+					_ = h.gateway.Do(h.settleIfQuiet)
+				}
+			})
 		})
 	})
+}
+
+func (h *hostSession) settleIfQuiet(a *hub.Actor) {
+	if time.Since(h.heard) < settleWait {
+		h.settleInTime()
+		return
+	}
+	h.settle(a, h.hello.LastSeq)
 }
 
 // publish sends the frames of an event: the live ones at once or behind the
