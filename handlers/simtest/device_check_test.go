@@ -22,6 +22,9 @@ type checker struct {
 	loose   []string   // frames of a connection that has not synced
 	answers []string   // that came out of order, or before a sync
 
+	beat   string // the last one that was seen to begin
+	synced time.Time
+
 	live bool  // synced: everything that comes has a known place
 	pos  int64 // entries up to here came whole
 	idx  int   // frames of the next entry that came
@@ -30,6 +33,10 @@ type checker struct {
 // late reports whether a sync may have come after the two seconds in which live
 // frames are held: then there was a replay that nobody asked for.
 func (k *checker) late() bool { return time.Since(k.c.greeted) >= 2*time.Second }
+
+// held is how long live frames wait for a first sync at least, seen from the
+// device, whose hello.ack was some time under way.
+const held = 1500 * time.Millisecond
 
 // replayed is a frame that came with a cursor.
 type replayed struct {
@@ -51,7 +58,7 @@ func (k *checker) hello(c *deviceConn, cursor int64) {
 		d.w.failf("%s: sync_cursor %d, the head is %d", c, cursor, log.head())
 	case d.done < 0 && cursor > 0 && attaches(log.entries[cursor-1], d.name): // the gateway takes it for a fresh one
 		d.received = max(d.received, cursor)
-		k.fresh, k.live, k.pos = true, true, cursor
+		k.fresh, k.live, k.pos, k.synced = true, true, cursor, time.Now()
 	case d.received < 0:
 		d.received = cursor
 	case cursor > log.beyond(d.received):
@@ -82,11 +89,29 @@ func (k *checker) terminal(kind, raw string, cursor int64, answer bool) {
 	case kind == "tool.start" && (!k.live || !k.next(frame)):
 		// a live one
 	case !k.live:
+		if k.c.d.w.plain && time.Since(k.c.greeted) < held {
+			k.c.d.w.failf("%s: before its sync came %s", k.c, raw)
+		}
 		k.loose = append(k.loose, frame)
 	case len(k.replay) > 0 && kind != "agent.busy":
 		k.c.d.w.failf("%s: in the middle of a replay came %s", k.c, raw)
 	default:
 		k.follow(kind, frame, answer)
+	}
+}
+
+// started takes the beginning of a message. An answer that was seen to follow a
+// beat must not come before the beat's end: a live frame would have passed a
+// terminal one that waits. On another instance than the host's, after faults and
+// right after a sync it may: there live documents and snapshots show it.
+func (k *checker) started(kind, id string) {
+	turn, answer := strings.CutSuffix(id, "-answer")
+	switch {
+	case kind != "message.start":
+	case !answer:
+		k.beat = id
+	case k.c.d.w.steady && k.live && time.Since(k.synced) > time.Second && k.beat == turn+"-beat" && !k.c.stopped[k.beat]:
+		k.c.d.w.failf("%s: %s begins before %s has ended", k.c, id, k.beat)
 	}
 }
 
@@ -189,7 +214,7 @@ func (k *checker) syncDone(cursor int64, complete bool) {
 		k.c.d.received = max(k.c.d.received, cursor)
 	}
 	k.c.d.done = cursor
-	k.live, k.pos, k.idx = true, cursor, 0
+	k.live, k.pos, k.idx, k.synced = true, cursor, 0, time.Now()
 }
 
 // compare checks that a replay ended with the frames between two cursors.

@@ -246,6 +246,7 @@ func (c *deviceConn) frame(raw string) {
 		if c.stopped[p.MessageID] {
 			c.d.w.failf("%s: %s after the end of its message: %s", c, f.Type, raw)
 		}
+		c.check.started(f.Type, p.MessageID)
 	default:
 		c.answered(f.ID, f.Payload)
 		c.check.terminal(f.Type, raw, f.Cursor, f.ID != "")

@@ -224,28 +224,21 @@ func (c *hostConn) put(frame string) {
 }
 
 func (c *hostConn) hello() string {
-	turns := []namedTurn{}
+	turns := []link.Turn{}
 	for _, s := range c.h.ending {
-		turns = append(turns, namedTurn{Turn: s.turn(), Ended: s.end.seq})
+		t := s.turn()
+		t.End = s.end.seq
+		turns = append(turns, t)
 	}
 	if c.h.run != nil {
-		turns = append(turns, namedTurn{Turn: c.h.run.turn()})
+		turns = append(turns, c.h.run.turn())
 	}
-	return string(link.Encode(link.TypeHello, struct {
-		link.Hello
-		Turns []namedTurn `json:"turns"`
-	}{Turns: turns, Hello: link.Hello{
+	return string(link.Encode(link.TypeHello, link.Hello{
+		Turns:    turns,
 		Protocol: link.Protocol, Epoch: c.h.epochID(), Process: fmt.Sprintf("p%d", c.h.process),
 		LastSeq: c.h.seq, Received: c.h.received, Plugin: "0.1.0", Commands: []link.Command{},
 		Agent: link.Agent{Name: "hermes-agent", Version: "0.19.0", Model: "m", Streaming: true},
-	}}))
-}
-
-// namedTurn is a turn of a hello. One that has ended is named until its end is
-// acknowledged, with the seq of that event.
-type namedTurn struct {
-	link.Turn
-	Ended int64 `json:"ended,omitempty"`
+	}))
 }
 
 func (c *hostConn) frame(data []byte) {

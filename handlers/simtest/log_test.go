@@ -13,7 +13,6 @@ import (
 // ring has dropped since.
 type logbook struct {
 	entries []iris.Entry
-	busy    map[string]int // commits that made a turn the busy one of its lane
 }
 
 // head is the newest cursor.
@@ -94,11 +93,6 @@ func (w *world) landed(c iris.Commit) {
 		w.checkMark(l.entries[len(l.entries)-1], e)
 	}
 	l.entries = append(l.entries, e)
-	for _, ch := range c.Changes {
-		if b, ok := ch.(iris.SetBusy); ok && b.Turn != "" {
-			l.busy[b.Turn]++
-		}
-	}
 }
 
 // checkRing checks that the log keeps what it must, and nothing beyond.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"pgregory.net/rapid"
@@ -31,6 +32,13 @@ func (p plan) commit(s *memstore.Store, g string, c iris.Commit) error {
 		return p.append(s, g, c)
 	}
 	return s.Append(context.Background(), g, c)
+}
+
+// calm reports whether nothing ever breaks but connections.
+func (p plan) calm() bool {
+	return p.Rates == rates{} && !slices.ContainsFunc(p.Steps, func(s step) bool {
+		return slices.Contains([]string{"crash", "drain", "freeze", "stall", "restart", "wipe"}, s.Do)
+	})
 }
 
 // step is one thing that happens.

@@ -91,7 +91,8 @@ func run(t *testing.T, p plan) error {
 
 func newWorld(t *testing.T, p plan) *world {
 	w := &world{t: t, plan: p, base: memstore.New(), begin: time.Now(), instances: make([]*instance, p.Instances)}
-	w.log.busy = map[string]int{}
+	w.plain = p.calm()
+	w.steady = w.plain && p.Instances == 1
 	w.dice = rand.New(rand.NewPCG(p.Seed, 0))
 	w.host = newHost(w)
 	for i := range p.Devices {

@@ -1,0 +1,72 @@
+package simtest
+
+import (
+	"fmt"
+	"testing"
+)
+
+// lossy and slow weather.
+var (
+	lossy = rates{LostAfter: 150, LostBefore: 50, Late: 100, Echo: 150, Slow: 50, Read: 50, Listen: 100}
+	slow  = rates{Slow: 150, Late: 50, Listen: 150}
+)
+
+// found are histories that failed once, cut down, each with what was broken.
+var found = []struct {
+	what string
+	plan plan
+}{
+	{"two connections of a device in one entry: both stayed open", plan{
+		Instances: 1, Devices: 2, Ring: 16, Page: 3, Rates: slow, Steps: []step{
+			{3000, "send", 2, 2, 0}, {0, "send", 1, 0, 0}, {0, "send", 0, 1, 0}, {0, "twice", 1, 1, 0}, {3000, "send", 0, 1, 1}},
+	}},
+	{"the log moved on while a host attached: two read receipts", plan{
+		Seed: 2, Instances: 2, Devices: 1, Ring: 16, Page: 3, Rates: lossy, Steps: []step{
+			{1000, "host", 0, 1, 3}, {0, "send", 0, 2, 2}, {20, "host", 1, 1, 2}, {3000, "host", 0, 0, 5}, {1000, "drain", 1, 2, 2}},
+	}},
+	{"a connection that was replaced saved its cursor: the row went back", plan{
+		Seed: 53634410151, Instances: 1, Devices: 2, Ring: 64, Page: 10, Rates: rates{LostAfter: 50, Read: 150, Listen: 100}, Steps: []step{
+			{3000, "stall", 2, 2, 4}, {20, "send", 2, 0, 0}, {0, "cut", 1, 0, 0}, {3000, "mute", 0, 2, 2}, {20, "step", 0, 0, 0}},
+	}},
+	{"a stale live document: a message that had ended began again, a tool ended twice", plan{
+		Seed: 11, Instances: 2, Devices: 3, Ring: 64, Page: 3, Rates: profiles[1], Steps: []step{
+			{3000, "send", 1, 1, 2}, {0, "step", 1, 0, 2}, {20, "steps", 0, 1, 1}, {0, "step", 1, 2, 1}, {3000, "step", 1, 0, 5},
+			{1000, "stall", 1, 0, 5}, {300, "steps", 2, 2, 0}, {0, "hostcut", 1, 0, 0}, {100, "notice", 0, 1, 5}},
+	}},
+	{"an event that yields nothing was acked, the host restarted: its turn stayed open", plan{
+		Instances: 1, Devices: 1, Ring: 16, Page: 3, Steps: []step{
+			{0, "step", 0, 0, 0}, {0, "quiet", 2, 1, 0}, {3000, "host", 1, 0, 4}, {5, "mute", 2, 2, 1}, {0, "restart", 1, 0, 3}},
+	}},
+	{"the last edit of an answer was acked, the gateway crashed: the answer was lost", plan{
+		Seed: 1, Instances: 1, Devices: 1, Ring: 16, Page: 3, Steps: []step{
+			{0, "send", 1, 1, 4}, {0, "steps", 1, 2, 2}, {300, "step", 1, 1, 3}, {0, "step", 1, 1, 5}, {0, "step", 0, 1, 0},
+			{5, "step", 0, 2, 5}, {100, "step", 2, 0, 5}, {1000, "step", 1, 0, 1}, {300, "step", 1, 2, 1}, {0, "crash", 2, 0, 0}},
+	}},
+	{"a connection that had been given up attached late: the living one was thrown out", plan{
+		Instances: 1, Devices: 2, Ring: 64, Page: 3, Rates: lossy, Steps: []step{
+			{1, "hostmute", 1, 1, 1}, {300, "send", 2, 2, 1}, {100, "send", 0, 1, 4}, {1000, "send", 1, 2, 2}, {1000, "step", 0, 0, 3},
+			{1, "step", 2, 1, 1}, {3000, "device", 2, 1, 1}, {1, "poison", 0, 1, 1}, {1, "drain", 1, 2, 4}},
+	}},
+	{"a late connection of a lost spool put its epoch back: events came in twice", plan{
+		Seed: 326, Instances: 2, Devices: 3, Ring: 24, Page: 200, Rates: lossy, Steps: []step{
+			{3000, "send", 0, 1, 0}, {3000, "send", 0, 1, 0}, {300, "wipe", 1, 0, 3}, {5, "step", 1, 0, 3}, {5, "poison", 1, 0, 0}},
+	}},
+	{"hello named a turn whose end was in the log: busy for ever", plan{
+		Seed: 2, Instances: 1, Devices: 3, Ring: 64, Page: 3, Rates: profiles[1], Steps: []step{
+			{3000, "step", 1, 0, 3}, {3000, "steps", 0, 0, 5}, {11, "hostmute", 2, 1, 5}, {0, "steps", 0, 2, 4}, {100, "step", 2, 1, 2},
+			{300, "hostmute", 1, 0, 5}, {0, "send", 0, 1, 1}, {1, "burst", 1, 0, 4}, {100, "twice", 0, 0, 2}},
+	}},
+}
+
+// TestFound plays them again, a few times each, since the scheduler takes part.
+func TestFound(t *testing.T) {
+	for i, f := range found {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			for range 5 {
+				if err := run(t, f.plan); err != nil {
+					t.Fatalf("%s: %v\nplan: %v", f.what, err, f.plan)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,89 @@
+package simtest
+
+// Files of the mutants.
+const (
+	commitGo   = "handlers/hub/commit.go"
+	deviceGo   = "handlers/hub/device.go"
+	hostGo     = "handlers/hub/host.go"
+	overGo     = "handlers/hub/over.go"
+	ringGo     = "handlers/hub/ring.go"
+	tailGo     = "handlers/hub/tail.go"
+	eventsGo   = "handlers/host_events.go"
+	sessionGo  = "handlers/host_session.go"
+	receiptsGo = "handlers/receipts.go"
+	syncGo     = "handlers/sync.go"
+	storeLogGo = "cloudstore/memstore/log.go"
+	storeRowGo = "cloudstore/memstore/changes.go"
+)
+
+// mutants are the rules that have a reason beside them.
+var mutants = []mutant{
+	{"cas", "Create outbox/{n+1} is the compare-and-set", []edit{{storeLogGo,
+		"	if !gw.insert(&c.Entry) {\n		return refused(\"entry %d exists\", c.Entry.Cursor)\n	}\n",
+		"	gw.remove(c.Entry.Cursor)\n	gw.insert(&c.Entry)\n"}}},
+	{"own-commit", "n+1 is mine by writer and batch: it was my commit", []edit{{commitGo,
+		"case entries[0].Writer == c.Entry.Writer && entries[0].Batch == c.Entry.Batch:", "case false:"}}},
+	{"same-batch", "no answer: the same batch again, unchanged", []edit{{commitGo,
+		"		default: // no answer: the same commit again, unchanged\n", "		default:\n			return conflict, nil\n"}}},
+	{"create-row", "a client's message is written with Create", []edit{{storeRowGo,
+		"if _, taken := gw.messages[c.Message.ID]; taken {", "if false {"}}},
+	{"event-seq", "a host event ≤ host.seq is dropped", []edit{
+		{eventsGo, "if seq > 0 && seq <= mark.Seq {", "if false {"},
+		{eventsGo, "if ev.Seq > 0 && ev.Seq <= h.taken {", "if false {"}}},
+	{"epoch", "a new epoch begins with event 1", []edit{{hostGo, "if mark.Epoch != epoch {", "if false {"}}},
+	{"superseded-events", "what a superseded host link proposes is dropped", []edit{{eventsGo,
+		"	if s.HostLink.ID != h.host.Link.ID {\n		return hub.Draft{}, errSuperseded\n	}\n	mark", "	mark"}}},
+	{"superseded-receipts", "a host's receipts are dropped once its link was superseded", []edit{{sessionGo,
+		"if s.HostLink.ID != h.host.Link.ID {", "if false {"}}},
+	{"ack-before", "the host's event is acknowledged after its commit, never before", []edit{{eventsGo,
+		"	upTo := h.taken\n", "	upTo := h.taken\n	h.ack(upTo)\n"}}},
+	{"frame-before", "a terminal frame goes to sockets after its commit", []edit{
+		{commitGo, "		a.flight = g\n", "		a.flight = g\n		a.fanOut(g.commit.Entry, g)\n"},
+		{tailGo, "	a.fanOut(e, own)\n", "	if own == nil {\n		a.fanOut(e, own)\n	}\n"}}},
+	{"live-overtakes", "a live frame never passes a terminal frame of its lane that waits", []edit{{deviceGo,
+		"if p := a.lastOf(lane); p != nil {", "if p := a.lastOf(lane); p != nil && lane == (iris.Lane{}) {"}}},
+	{"ring-guard", "the batch has a guard: a stale appender lands at the head or not at all", []edit{
+		{storeLogGo, "if c.Guard != 0 {", "if false {"},
+		{storeLogGo, "		if !gw.remove(cursor) {\n			return", "		if gw.remove(cursor); false {\n			return"}}},
+	{"ring-hold", "the ring never takes what the host has not received", []edit{{ringGo,
+		"	return first > received && lastInbound >= first\n", "	return false\n"}}},
+	{"ring-shrink", "an append deletes two until K is reached again", []edit{{ringGo,
+		"case kept > prev.size && !holdsInbound(", "case kept > 1<<40 && !holdsInbound("}}},
+	{"ring-full", "at 4 K message.send is refused", []edit{{"handlers/hub/state.go", "s.Cursor+1-s.First >= holdFactor*s.size", "false"}}},
+	{"tail-once", "the tail de-duplicates by cursor", []edit{{tailGo,
+		"		if e.Cursor > a.state.Cursor {\n			a.ahead[e.Cursor] = e\n		}\n", "		a.advance(e, nil)\n"}}},
+	{"tail-backfill", "a hole in front of entries is read from the log", []edit{{tailGo,
+		"	if len(a.ahead) > 0 && a.flight == nil {\n		a.backfill()\n	}\n", ""}}},
+	{"own-writer", "the listener leaves one's own entries out", []edit{{tailGo, "after, g.actor.writer, func", "after, \"\", func"}}},
+	{"device-behind", "entries ≤ the device's cursor are not sent to it", []edit{{deviceGo, "if d.live && e.Cursor > d.pos {", "if d.live {"}}},
+	{"host-behind", "entries ≤ the host's cursor are not sent to it", []edit{{hostGo, "if h.live && e.Cursor > h.pos {", "if h.live {"}}},
+	{"fresh-read", "a tail may be behind: \"gap\" needs a fresh read first", []edit{{syncGo,
+		"	head, err := d.gateway.Head(ctx)\n	if err != nil {\n		return 0, false, err\n	}\n	return min(cursor, head.Cursor), cursor <= head.Cursor, nil\n",
+		"	return min(cursor, known), cursor <= known, nil\n"}}},
+	{"gap", "complete ⇔ cursor ≥ first−1", []edit{{syncGo, "complete = false // older entries are gone", ""}}},
+	{"hold", "live frames are held until the sync was answered", []edit{{deviceGo, "d.pos, d.live = r.Cursor, fresh\n", "d.pos, d.live = r.Cursor, true\n"}}},
+	{"pong", "pongs count only after a sync was answered", []edit{{receiptsGo, "if cursor <= confirmed || !counts {", "if _ = counts; cursor <= confirmed {"}}},
+	{"receipt-old-link", "the cursor is written by the newest connection", []edit{{receiptsGo, "	if superseded {\n", "	if false {\n"}}},
+	{"receipt-once", "one read.receipt per message, decided on host.received", []edit{{sessionGo, " && m.cursor > s.Host.Received {", " && m.cursor > 0 {"},
+		{sessionGo, "if cursor <= h.counted {", "if false {"}}},
+	{"received-carried", "host.received is carried forward", []edit{{sessionGo, "mark.Received = max(mark.Received, min(cursor, s.Cursor))", "_ = cursor"}}},
+	{"newest-device", "the newest link of a device wins", []edit{{deviceGo,
+		"d := a.devices[c.Device]; d != nil && d.Link.ID != c.Link.ID {", "d := a.devices[c.Device]; d != nil && d.Link.ID == \"\" {"}}},
+	{"newest-host", "the newest link of the host wins", []edit{{deviceGo,
+		"h := a.host; h != nil && h.Link.ID != c.Link.ID {", "h := a.host; h != nil && h.Link.ID == \"\" {"}}},
+	{"same-entry", "of two links in one entry the newer wins", []edit{{deviceGo,
+		"if r.Err == nil && a.state.devices[d.ID].ID != d.Link.ID {", "if false {"}}},
+	{"detach-newer", "a detachment leaves the row of a newer link alone", []edit{{deviceGo,
+		"if s.devices[d.ID].ID != d.Link.ID { // the row names a newer one", "if false {"}}},
+	{"gone", "a connection that has ended is not attached", []edit{{deviceGo, "case d.gone:", "case false:"}, {hostGo, "case h.gone:", "case false:"}}},
+	{"late", "an older connection does not take over from a newer one", []edit{{deviceGo,
+		"func late(l, newest iris.Link) bool { return newest.At.Sub(l.At) > linkSlack }", "func late(l, newest iris.Link) bool { return false }"},
+		{hostGo, "case s.Host.Epoch != epoch && s.HostLink.At.After(h.Link.At):", "case false:"}}},
+	{"ended-live", "a live document does not bring back what has ended", []edit{{overGo,
+		"	t.Messages = slices.DeleteFunc(", "	return t\n	t.Messages = slices.DeleteFunc("}}},
+	{"ended-waiting", "a live frame that waited does not come after the end of its message", []edit{{overGo,
+		"	switch p := f.of.(type) {", "	return false\n	switch p := f.of.(type) {"}, {deviceGo, "				a.dropLive()\n", ""}}},
+	{"culprit", "rejected: halve the group, refuse the culprit alone", []edit{{commitGo,
+		"		if len(g.proposals) == 1 {\n", "		if len(g.proposals) > 0 {\n"}}},
+	{"acked-in-log", "what yields nothing durable is acked when an entry contains it", []edit{{eventsGo, "h.contain(a, h.void)", "h.ack(h.void)"}}},
+}
