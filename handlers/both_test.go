@@ -43,7 +43,12 @@ func answers(w *world, a, b *peer, format string, argsA, argsB []any) (fa, fb fr
 // the picker go. The host gets one answer.
 func TestBothAnswerPicker(t *testing.T) {
 	t.Parallel()
-	w, _, a, b := twoPhones(t, memstore.New())
+	t.Run("memory", func(t *testing.T) { t.Parallel(); bothAnswer(t, memstore.New()) })
+	t.Run("firestore", func(t *testing.T) { t.Parallel(); bothAnswer(t, firestore(t)) })
+}
+
+func bothAnswer(t *testing.T, s store) {
+	w, _, a, b := twoPhones(t, s)
 	for i := range 10 {
 		id := fmt.Sprint("p", i)
 		w.prompt(wire.PickerConfirm{PickerID: id}, id)
