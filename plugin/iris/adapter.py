@@ -171,6 +171,13 @@ class Adapter(Asking, BasePlatformAdapter):  # type: ignore[misc]  # hermes is n
         self._emit("notice", lane, {"key": str(status_key), "text": content}, self._turn_id(lane))
         return SendResult(success=True, message_id=mint("m_"))
 
+    async def create_handoff_thread(self, parent_chat_id: str, name: str) -> str | None:
+        """hermes wants a thread of its own for something → thread.create."""
+        thread = mint("t_")
+        lane = Lane.of_hermes(parent_chat_id, thread)
+        self._emit("thread.create", lane, {"thread_id": thread, "name": str(name or "")[:200]})
+        return lane.hermes_thread
+
     async def send_typing(self, chat_id: str, metadata: Body | None = None) -> None:
         """Nothing: the gateway derives it from the turns, hermes' own loop leaks (hermes.md §0.9)."""
 

@@ -25,7 +25,7 @@ ANSWERED, EXPIRED, TURN_ENDED = "answered", "expired", "turn ended"
 GONE = "expired"
 
 #: Prompts that end with their turn; the others stay open after it.
-_OF_TURN = frozenset({"approval", "clarify"})
+OF_TURN = frozenset({"approval", "clarify"})
 
 #: What a typed reply means to a confirmation (hermes takes exactly these).
 _TYPED = {
@@ -200,7 +200,7 @@ class Prompts:
     def turn_over(self, turn: str) -> None:
         """A turn ended, and what it asked with it."""
         with self._lock:
-            over = [p for p in self._open.values() if p.turn == turn and p.kind in _OF_TURN]
+            over = [p for p in self._open.values() if p.turn == turn and p.kind in OF_TURN]
             for prompt in reversed(over):  # the newest first, so that none is shown for a moment
                 self.close(prompt.id, TURN_ENDED)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from .events import Event
 from .lanes import Lane
+from .prompts import OF_TURN
 
 # hello must stay under 1 MiB, whatever runs.
 _MAX_TEXT = 100_000
@@ -160,7 +161,8 @@ class Recap:
 
     @staticmethod
     def _prompt(turn: _Turn, event: Event) -> None:
-        turn.prompts[str(event.body["prompt_id"])] = None
+        if event.body.get("kind") in OF_TURN:  # the others need no turn
+            turn.prompts[str(event.body["prompt_id"])] = None
 
     @staticmethod
     def _prompt_closed(turn: _Turn, event: Event) -> None:

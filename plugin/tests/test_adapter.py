@@ -145,6 +145,13 @@ class AdapterTest(AdapterCase):
         await self.adapter.delete_message("android~default", self.last().body["message_id"])
         self.assertEqual(self.last().kind, "delete")
 
+    async def test_thread(self) -> None:
+        thread = await self.adapter.create_handoff_thread("android~default", "Report")
+        self.assertEqual(self.last().body, {"thread_id": thread, "name": "Report"})
+        self.assertEqual(
+            (self.last().kind, self.last().lane), ("thread.create", Lane("android:default", thread))
+        )
+
     async def test_hand(self) -> None:
         self.adapter.handle_message = mock.AsyncMock()
         quote = {"message_id": "m_q", "role": "assistant", "text": "said"}

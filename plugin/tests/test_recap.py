@@ -5,7 +5,7 @@ from __future__ import annotations
 import unittest
 from typing import Any
 
-from support import edit, event
+from support import LANE, edit, event
 
 from iris.events import Event
 from iris.recap import Recap
@@ -136,7 +136,8 @@ class RecapTest(unittest.TestCase):
         self.assertEqual((whole["reply_to"], whole["streamed"]), ("m_u", False))
 
     def test_open_prompts(self) -> None:
-        self.do(event("prompt", prompt_id="pr_1"), event("prompt", prompt_id="pr_2"))
+        for prompt, kind in (("pr_1", "approval"), ("pr_2", "clarify"), ("pr_3", "model")):
+            self.do(Event("prompt", LANE, {"prompt_id": prompt, "kind": kind}, "tn_1"))
         self.do(event("prompt.closed", prompt_id="pr_1"))
         self.assertEqual(self.turn()["prompts"], ["pr_2"])
 
