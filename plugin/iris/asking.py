@@ -51,16 +51,25 @@ class Asking:
             values += ["always"] if allow_permanent else []
         body: Body = {"command": command, "description": description}
         body["choices"] = [{"value": value} for value in (*values, "deny")]
-        taken = self.prompts.entries()
-        entry = next((e for e in hermes.approvals(session_key) if all(e is not t for t in taken)), None)
+        entry = self._entry(session_key, command)
+
+        def oldest() -> bool:
+            waiting = hermes.approvals(session_key)
+            return entry is None or not waiting or waiting[0] is entry
 
         def take(value: str | None, text: str) -> bool:
-            waiting = hermes.approvals(session_key)
-            if entry is not None and waiting and waiting[0] is not entry:
-                return False  # hermes would take it for another command
-            return hermes.resolve_approval(session_key, value or "deny") > 0
+            # hermes gives the answer to the oldest: it must be the command that was shown.
+            return oldest() and hermes.resolve_approval(session_key, value or "deny") > 0
 
-        return self._ask("approval", chat_id, metadata, session_key, body, take, entry=entry)
+        prompt = self._prompt("approval", chat_id, metadata, session_key, body, take)
+        prompt.entry, prompt.next = entry, oldest
+        return self._ask(prompt)
+
+    def _entry(self, key: str, command: str) -> object:
+        """Return the place in hermes' queue of the approval that is asked now."""
+        taken = self.prompts.entries()
+        free = [e for e in hermes.approvals(key) if all(e is not t for t in taken)]
+        return next((e for e in free if hermes.command_of(e) == command), free[0] if free else None)
 
     async def send_clarify(
         self,
@@ -82,7 +91,7 @@ class Asking:
         def take(value: str | None, text: str) -> bool:
             return hermes.resolve_clarify(clarify_id, text if value is None else offered[value])
 
-        return self._ask("clarify", chat_id, metadata, session_key, body, take, ref=clarify_id)
+        return self._ask(self._prompt("clarify", chat_id, metadata, session_key, body, take))
 
     async def send_slash_confirm(
         self,
@@ -104,7 +113,9 @@ class Asking:
         async def follow(value: str) -> object:
             return await hermes.resolve_confirm(session_key, confirm_id, value)
 
-        return self._ask("confirm", chat_id, metadata, session_key, body, take, follow, ref=confirm_id)
+        prompt = self._prompt("confirm", chat_id, metadata, session_key, body, take, follow)
+        prompt.ref = confirm_id
+        return self._ask(prompt)
 
     async def send_choice_picker(
         self,
@@ -123,7 +134,7 @@ class Asking:
             return await on_choice_selected(chat_id, value)
 
         body: Body = {"title": title, "choices": offered}
-        return self._ask("choice", chat_id, metadata, session_key, body, _always, follow)
+        return self._ask(self._prompt("choice", chat_id, metadata, session_key, body, _always, follow))
 
     async def send_model_picker(
         self,
@@ -145,9 +156,9 @@ class Asking:
 
         body: Body = {"current_model": current_model or "", "current_provider": current_provider or ""}
         body["providers"] = offered
-        return self._ask("model", chat_id, metadata, session_key, body, _always, follow)
+        return self._ask(self._prompt("model", chat_id, metadata, session_key, body, _always, follow))
 
-    def _ask(
+    def _prompt(
         self,
         kind: str,
         chat_id: str,
@@ -156,15 +167,15 @@ class Asking:
         body: Body,
         take: Callable[[str | None, str], bool],
         follow: Callable[[str], Awaitable[object]] | None = None,
-        ref: str = "",
-        entry: object = None,
-    ) -> SendResult:
+    ) -> Prompt:
         lane = Lane.of_hermes(chat_id, (metadata or {}).get("thread_id"))
-        prompt = Prompt(kind, lane, key, body, take, follow, self._turn_id(lane), ref, entry)
-        seconds = hermes.patience(kind)
+        return Prompt(kind, lane, key, body, take, follow, self._turn_id(lane))
+
+    def _ask(self, prompt: Prompt) -> SendResult:
+        seconds = hermes.patience(prompt.kind)
         if seconds:
             prompt.expires_at = now_ms() + seconds * 1000
-            grace = 0.0 if kind == "confirm" else GRACE
+            grace = 0.0 if prompt.kind == "confirm" else GRACE
             loop = asyncio.get_running_loop()
             loop.call_later(seconds + grace, self.prompts.close, prompt.id, EXPIRED)
         self.prompts.ask(prompt)

@@ -124,6 +124,14 @@ def approvals(key: str) -> list[object]:
     return list(approval._gateway_queues.get(key) or ())
 
 
+@guarded("")
+def command_of(entry: Any) -> str:
+    """Return the command of an approval in hermes' queue, as it is shown to people."""
+    from gateway.run import _redact_approval_command
+
+    return str(_redact_approval_command(entry.data.get("command", "")))
+
+
 @guarded(0)
 def resolve_approval(key: str, choice: str) -> int:
     """Answer the oldest approval of a session; 0 when none waits."""

@@ -251,7 +251,8 @@ class Hooks:
     def pre_approval_request(self, **kw: Any) -> None:
         """A tool call needs somebody's leave: the adapter is asked next (hermes.md §6)."""
         if kw.get("surface") == "gateway":
-            self._prompts.approval_asked(str(kw.get("session_key") or ""), str(kw.get("tool_call_id") or ""))
+            key, call = str(kw.get("session_key") or ""), str(kw.get("tool_call_id") or "")
+            self._prompts.approval_asked(key, call, str(kw.get("command") or ""))
 
     def post_approval_response(self, **kw: Any) -> None:
         """An approval is over → prompt.closed; of a timeout no adapter call tells."""

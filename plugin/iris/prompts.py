@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -41,6 +40,8 @@ APPROVAL_WORDS = frozenset(
 
 #: Tells hermes the answer (a choice's value, or free text); False when hermes waits no longer.
 Take = Callable[[str | None, str], bool]
+#: Says whether hermes gives the next answer to this approval.
+Next = Callable[[], bool]
 #: What a command does with the answer; returns its reply.
 Follow = Callable[[str], Awaitable[object]]
 
@@ -58,9 +59,9 @@ class Prompt:
     turn: str | None = None
     ref: str = ""
     entry: object = None  # an approval's place in hermes' own queue
+    next: Next = lambda: True
     expires_at: int = 0  # ms; 0 = hermes waits for ever
     shown: bool = False
-    answering: bool = False
     id: str = field(default_factory=lambda: mint("pr_"))
 
     def fault(self, value: str | None, text: str) -> str:
@@ -84,7 +85,8 @@ class Prompts:
         self._emit = emit
         self._lock = threading.RLock()
         self._open: dict[str, Prompt] = {}
-        self._calls: dict[str, deque[str]] = {}  # session → tool calls whose approval is about to be asked
+        # session → tool calls whose approval is about to be asked, with their commands
+        self._calls: dict[str, list[tuple[str, str]]] = {}
 
     # --- hermes asks ---
 
@@ -94,14 +96,25 @@ class Prompts:
         """
         with self._lock:
             if prompt.kind == "approval":
-                calls = self._calls.get(prompt.key)
-                prompt.ref = calls.popleft() if calls else ""
+                prompt.ref = self._call_of(prompt)
                 if prompt.ref:
                     prompt.body["call"] = prompt.ref
+                self._open[prompt.id] = prompt
+                self._show_next(prompt.key)
             else:
                 self._supersede(prompt)
-            self._open[prompt.id] = prompt
-            self._show(prompt)
+                self._open[prompt.id] = prompt
+                self._show(prompt)
+
+    def _call_of(self, prompt: Prompt) -> str:
+        """Return the tool call that an approval is for. Its command tells, if no secret in it is hidden."""
+        calls = self._calls.get(prompt.key, [])
+        if not calls:
+            return ""
+        same = (pair for pair in calls if pair[1] == prompt.body.get("command"))
+        found = next(same, calls[0])
+        calls.remove(found)
+        return found[0]
 
     def _supersede(self, prompt: Prompt) -> None:
         """A confirmation replaces the session's last one (in hermes too), a picker the same picker."""
@@ -109,9 +122,16 @@ class Prompts:
             if prompt.kind == "confirm" or (prompt.kind != "clarify" and _name(old) == _name(prompt)):
                 self.close(old.id, EXPIRED)
 
-    def _show(self, prompt: Prompt) -> None:
-        if prompt.kind == "approval" and self._of(prompt.key, "approval")[0] is not prompt:
+    def _show_next(self, key: str) -> None:
+        approvals = self._of(key, "approval")
+        if any(prompt.shown for prompt in approvals):
             return
+        for prompt in approvals:
+            if prompt.next():
+                self._show(prompt)
+                return
+
+    def _show(self, prompt: Prompt) -> None:
         prompt.shown = True
         body: Body = {"prompt_id": prompt.id, "kind": prompt.kind, **cut(prompt.body, ARGS_LIMIT)}
         if prompt.expires_at:
@@ -124,12 +144,11 @@ class Prompts:
         """Give an answer to hermes; returns the error, empty if all went well, and the command's reply."""
         with self._lock:
             prompt = self._open.get(prompt_id)
-            if prompt is None or not prompt.shown or prompt.answering:
+            if prompt is None or not prompt.shown:
                 return GONE, None
             fault = prompt.fault(value, text)
             if fault:
                 return fault, None
-            prompt.answering = True
             if not prompt.take(value, text):
                 self.close(prompt_id, EXPIRED)
                 return GONE, None
@@ -152,26 +171,24 @@ class Prompts:
                     body["text"] = text
                 self._emit(Event("prompt.closed", prompt.lane, body, prompt.turn))
             if prompt.kind == "approval":
-                for waiting in self._of(prompt.key, "approval")[:1]:
-                    if not waiting.shown:
-                        self._show(waiting)
+                self._show_next(prompt.key)
 
-    def approval_asked(self, key: str, call: str) -> None:
-        """The next approval of this session is for a tool call (pre_approval_request)."""
+    def approval_asked(self, key: str, call: str, command: str = "") -> None:
+        """An approval is about to be asked for a tool call (pre_approval_request)."""
         with self._lock:
-            self._calls.setdefault(key, deque()).append(call)
+            self._calls.setdefault(key, []).append((call, command))
 
     def approval_over(self, key: str, call: str, choice: str, stopped: bool) -> None:
         """An approval was given, denied, or nobody answered in time (post_approval_response)."""
         with self._lock:
-            calls = self._calls.get(key)
-            if calls and call in calls:
-                calls.remove(call)  # it was never asked
-            for prompt in self._of(key, "approval"):
-                if prompt.ref == call:
-                    why = TURN_ENDED if stopped else EXPIRED if choice == "timeout" else ANSWERED
-                    self.close(prompt.id, why, choice)
-                    return
+            left = [pair for pair in self._calls.pop(key, []) if pair[0] != call]
+            if left:
+                self._calls[key] = left
+            over = [prompt for prompt in self._of(key, "approval") if prompt.ref == call]
+            for prompt in over[:1]:
+                why = TURN_ENDED if stopped else EXPIRED if choice == "timeout" else ANSWERED
+                self.close(prompt.id, why, choice)
+            self._show_next(key)
 
     def clarify_over(self, turn: str, result: object, stopped: bool) -> None:
         """A clarify has its answer, or none (post_tool_call): typed ones are learned of only here."""

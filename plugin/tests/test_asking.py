@@ -66,6 +66,17 @@ class AskingTest(AdapterCase):
         self.assertEqual(await self.answer("once"), "expired")
         self.assertIsNone(second.result)
 
+    async def test_approvals_that_are_asked_in_another_order(self) -> None:
+        first, second = self.waiting("rm a"), self.waiting("rm b")
+        await self.adapter.send_exec_approval(CHAT, "rm b", KEY)
+        self.assertEqual(self.events, [])
+        await self.adapter.send_exec_approval(CHAT, "rm a", KEY)
+        self.assertEqual(self.body()["command"], "rm a")
+        self.assertEqual(await self.answer("deny"), "")
+        self.assertEqual((first.result, self.body()["command"]), ("deny", "rm b"))
+        self.assertEqual(await self.answer("once"), "")
+        self.assertEqual(second.result, "once")
+
     async def test_words_that_answer_an_approval(self) -> None:
         self.assertFalse(self.adapter.awaited(LANE, "Yes"))
         self.waiting("rm a")

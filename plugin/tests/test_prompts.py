@@ -85,6 +85,20 @@ class PromptsTest(unittest.TestCase):
         self.prompts.approval_over("key", "c_1", "deny", False)
         self.assertEqual(self.told()[2:], [("answered", a.id, "deny"), ("approval", b.id)])
 
+    def test_hermes_decides_which_is_the_oldest(self) -> None:
+        first = [False]
+        self.prompts.approval_asked("key", "c_1", "rm a")
+        self.prompts.approval_asked("key", "c_2", "rm b")
+        b = Prompt("approval", LANE, "key", {"command": "rm b"}, self.take, next=lambda: first[0])
+        self.prompts.ask(b)
+        self.assertEqual((b.ref, self.events), ("c_2", []))
+        a = Prompt("approval", LANE, "key", {"command": "rm a"}, self.take)
+        self.prompts.ask(a)
+        self.assertEqual((a.ref, self.told()), ("c_1", [("approval", a.id)]))
+        first[0] = True
+        self.prompts.approval_over("key", "c_1", "once", False)
+        self.assertEqual(self.told()[1:], [("answered", a.id, "once"), ("approval", b.id)])
+
     def test_hidden_approval_that_times_out_is_never_told(self) -> None:
         a, _ = self.approval("c_1"), self.approval("c_2")
         self.prompts.approval_over("key", "c_2", "timeout", False)
