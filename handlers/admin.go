@@ -124,7 +124,9 @@ type deviceInfo struct {
 	Cursor           int64  `json:"cursor"`
 	LastPushedCursor int64  `json:"last_pushed_cursor"`
 	Push             string `json:"push"`
-	Seen             int64  `json:"seen"` // ms since 1970
+	PushOutcome      string `json:"push_outcome"` // of the last push, "" for none
+	PushAt           int64  `json:"push_at"`      // when that was, ms since 1970
+	Seen             int64  `json:"seen"`         // ms since 1970
 	Created          int64  `json:"created"`
 }
 
@@ -142,7 +144,8 @@ func (s *Server) handleListDevices(w http.ResponseWriter, r *http.Request) error
 	for _, d := range devices {
 		list = append(list, deviceInfo{
 			DeviceID: d.ID, Name: d.Name, Attached: d.Link.Alive(time.Now()), Cursor: d.Cursor,
-			LastPushedCursor: d.LastPushed, Push: pushKind(d), Seen: millis(d.Seen), Created: millis(d.Created),
+			LastPushedCursor: d.LastPushed, Push: pushKind(d), PushOutcome: pushOutcome(d.Push),
+			PushAt: millis(d.Push.At), Seen: millis(d.Seen), Created: millis(d.Created),
 		})
 	}
 	reply(w, http.StatusOK, map[string]any{"devices": list})

@@ -40,7 +40,8 @@ type deviceSession struct {
 	device  iris.Device
 	limits  *deviceLimits // nil: none
 	dev     *hub.Device
-	fresh   bool // first connection of the device: it begins at the head
+	pushes  string // how the gateway wakes it
+	fresh   bool   // first connection of the device: it begins at the head
 	syncs   chan syncRequest
 	wait    sync.WaitGroup // goroutines of the session
 
@@ -189,6 +190,7 @@ func (d *deviceSession) attach(ctx context.Context, hello wire.Hello, id wire.Re
 		Link: iris.Link{ID: iris.NewID("l_"), At: d.began},
 	}
 	attached := make(chan error, 1)
+	d.pushes = d.server.cfg.Push.Kind(hello.Caps.Push)
 	err := d.gateway.Do(func(a *hub.Actor) {
 		a.Attach(d.dev, hello.DeviceName, d.fresh, func(a *hub.Actor, cursor int64, err error) {
 			if err == nil {
@@ -215,7 +217,7 @@ func (d *deviceSession) attach(ctx context.Context, hello wire.Hello, id wire.Re
 // welcome answers hello, from the state that the attachment became part of.
 func (d *deviceSession) welcome(a *hub.Actor, cursor int64, id wire.RequestID) {
 	ack := wire.HelloAck{
-		ServerCaps:       wire.ServerCaps{Streaming: true, Reasoning: true, Tools: true, Push: "none", Pickers: true},
+		ServerCaps:       wire.ServerCaps{Streaming: true, Reasoning: true, Tools: true, Push: d.pushes, Pickers: true},
 		SyncCursor:       d.device.Cursor,
 		LastPushedCursor: d.device.LastPushed,
 		Channels:         channels(a.State(), a.State().Gateway.DefaultChat),

@@ -19,6 +19,7 @@
 //	POST /host/send                  host_send.go
 //	/admin/gateways…, /host/devices… admin.go; revoke.go (pairings, revocation, host token)
 //	GET /health, GET /ready          health.go
+//	pushes                           push.go; who, when and what: package push
 //	error → frame, status, close     errors.go, websocket.go
 //	sockets, going away              server.go
 //	limits of rate                   limits.go

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"iris-gateway/handlers/hub"
+	"iris-gateway/handlers/push"
 	"iris-gateway/handlers/wire"
 	"iris-gateway/iris"
 )
@@ -63,7 +64,8 @@ type Config struct {
 	PublicURL      string // https://…, "" = from the request
 	MaxSockets     int    // above it sockets are refused with 503
 	RateLimits     bool
-	TrustForwarded bool // X-Forwarded-* come from a proxy that can be trusted
+	Push           *push.Pusher // also the hub's notifier; nil: devices are not woken
+	TrustForwarded bool         // X-Forwarded-* come from a proxy that can be trusted
 	Log            *slog.Logger
 }
 
@@ -92,6 +94,9 @@ func New(cfg Config) *Server {
 		cfg: cfg, log: cfg.Log, mux: http.NewServeMux(), admin: sha256.Sum256([]byte(cfg.AdminToken)),
 		ctx: ctx, end: end, sockets: map[*hub.Socket]bool{}, limits: newLimits(cfg.RateLimits),
 	}
+	if cfg.Push != nil {
+		cfg.Push.Start(s.unregister)
+	}
 	s.mux.HandleFunc("GET /ws", s.handleDevice)
 	s.mux.HandleFunc("GET /host", s.handleHost)
 	s.mux.HandleFunc("GET /health", s.handleHealth)
@@ -101,6 +106,7 @@ func New(cfg Config) *Server {
 	s.mux.HandleFunc("POST /admin/gateways/{gateway}/devices", s.operator(s.handlePairDevice))
 	s.mux.HandleFunc("GET /admin/gateways/{gateway}/devices", s.operator(s.handleListDevices))
 	s.mux.HandleFunc("DELETE /admin/gateways/{gateway}/devices/{device}", s.operator(s.handleRevokeDevice))
+	s.mux.HandleFunc("POST /admin/gateways/{gateway}/devices/{device}/push-test", s.operator(s.handlePushTest))
 	s.mux.HandleFunc("GET /admin/gateways/{gateway}/pairings", s.operator(s.handleListPairings))
 	s.mux.HandleFunc("DELETE /admin/gateways/{gateway}/pairings/{pairing}", s.operator(s.handleDropPairing))
 	s.mux.HandleFunc("POST /admin/gateways/{gateway}/host-token", s.operator(s.handleRotateHostToken))
@@ -251,6 +257,10 @@ func (s *Server) Drain(ctx context.Context) error {
 	}
 	s.end()
 	<-done
+	if s.cfg.Push != nil {
+		s.cfg.Push.Drain() // its pushes keep gateways open
+		defer s.cfg.Push.Close()
+	}
 	return s.cfg.Hub.Close(ctx)
 }
 

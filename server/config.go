@@ -37,9 +37,19 @@ type Config struct {
 	// Empty: taken from the request.
 	PublicURL string `envconfig:"IRIS_PUBLIC_URL"`
 
-	// Push says how devices are woken: "fcm" or "off". Nothing pushes yet; the
-	// value is checked so that a deployment can already set it.
+	// Push says whether devices are woken by FCM: PushFCM, or Off. With an
+	// emulator or the memory store and no FCMEndpoint it is off.
 	Push string `envconfig:"IRIS_PUSH" default:"fcm"`
+
+	// FCMEndpoint is for tests: another FCM base URL, called without credentials.
+	FCMEndpoint string `envconfig:"IRIS_FCM_ENDPOINT"`
+
+	// PushPreview says whether pushes tell what they are about: "true", or
+	// "false" for no text in pushes.
+	PushPreview string `envconfig:"IRIS_PUSH_PREVIEW" default:"true"`
+
+	// NtfyURL is an ntfy server for devices without FCM; off when empty.
+	NtfyURL string `envconfig:"IRIS_NTFY_URL"`
 
 	// LogEntries is how many log entries sync can replay.
 	LogEntries Int `envconfig:"IRIS_LOG_ENTRIES" default:"2048"`
@@ -69,6 +79,8 @@ type Config struct {
 const (
 	StoreFirestore = "firestore"
 	StoreMemory    = "memory"
+
+	PushFCM = "fcm"
 
 	On  = "on"
 	Off = "off"
@@ -102,10 +114,15 @@ func (c Config) Validate() error {
 	add(c.LogEntries.check("IRIS_LOG_ENTRIES", 16, 1<<20))
 	add(c.MaxSockets.check("IRIS_MAX_SOCKETS", 1, 1<<20))
 	add(oneOf("IRIS_STORE", c.Store, StoreFirestore, StoreMemory))
-	add(oneOf("IRIS_PUSH", c.Push, "fcm", Off))
+	add(oneOf("IRIS_PUSH", c.Push, PushFCM, Off))
+	if c.PushPreview != "" {
+		add(oneOf("IRIS_PUSH_PREVIEW", c.PushPreview, "true", "false"))
+	}
+	add(checkURL("IRIS_FCM_ENDPOINT", c.FCMEndpoint))
+	add(checkURL("IRIS_NTFY_URL", c.NtfyURL))
 	add(oneOf("IRIS_RATE_LIMITS", c.RateLimits, On, Off))
 	add(oneOf("IRIS_LOG", c.Log, LogJSON, LogText))
-	add(checkPublicURL(c.PublicURL))
+	add(checkURL("IRIS_PUBLIC_URL", c.PublicURL))
 	add(checkAdminToken(c.AdminToken))
 	if c.Store == StoreFirestore && c.Emulator != "" && c.Project == "" {
 		add(errors.New("IRIS_PROJECT: must be given with FIRESTORE_EMULATOR_HOST, for example demo-iris"))
@@ -125,16 +142,16 @@ func oneOf(name, value string, allowed ...string) error {
 	return fmt.Errorf("%s=%q: must be %s", name, value, strings.Join(allowed, " or "))
 }
 
-func checkPublicURL(value string) error {
+func checkURL(name, value string) error {
 	if value == "" {
 		return nil
 	}
 	u, err := url.Parse(value)
 	if err == nil && u.User != nil {
-		return errors.New("IRIS_PUBLIC_URL: must not hold a user or password")
+		return errors.New(name + ": must not hold a user or password")
 	}
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return fmt.Errorf("IRIS_PUBLIC_URL=%q: must be like https://iris.example.org", value)
+		return fmt.Errorf("%s=%q: must be like https://iris.example.org", name, value)
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ var variables = []string{
 	"PORT", "IRIS_ADDR", "IRIS_STORE", "IRIS_PROJECT", "GOOGLE_CLOUD_PROJECT", "IRIS_DATABASE",
 	"IRIS_ADMIN_TOKEN", "IRIS_PUBLIC_URL", "IRIS_PUSH", "IRIS_LOG_ENTRIES", "IRIS_RATE_LIMITS",
 	"IRIS_MAX_SOCKETS", "IRIS_LOG", "K_SERVICE", "FIRESTORE_EMULATOR_HOST",
+	"IRIS_FCM_ENDPOINT", "IRIS_PUSH_PREVIEW", "IRIS_NTFY_URL",
 }
 
 func setenv(t *testing.T, env map[string]string) {
@@ -42,7 +43,7 @@ func TestLoadDefaults(t *testing.T) {
 	}
 	want := server.Config{
 		Port: server.Number(8080), Addr: "0.0.0.0", Store: "firestore", Project: "from-google", Database: "(default)",
-		AdminToken: goodToken, Push: "fcm", LogEntries: server.Number(2048), RateLimits: "on",
+		AdminToken: goodToken, Push: "fcm", PushPreview: "true", LogEntries: server.Number(2048), RateLimits: "on",
 		MaxSockets: server.Number(1000), Log: "json",
 	}
 	if got != want {
@@ -68,11 +69,11 @@ func TestLoadFaults(t *testing.T) {
 		{"all at once", map[string]string{
 			"PORT": "http", "IRIS_STORE": "disk", "IRIS_LOG_ENTRIES": "1", "IRIS_MAX_SOCKETS": "many",
 			"IRIS_RATE_LIMITS": "no", "IRIS_LOG": "xml", "IRIS_PUSH": "apns", "IRIS_PUBLIC_URL": "https://u:hunter2@h/",
-			"IRIS_ADMIN_TOKEN": "swordfish",
+			"IRIS_ADMIN_TOKEN": "swordfish", "IRIS_PUSH_PREVIEW": "maybe", "IRIS_FCM_ENDPOINT": "fcm", "IRIS_NTFY_URL": "https://u:hunter2@ntfy.sh",
 		}, []string{
 			`PORT="http"`, `IRIS_STORE="disk": must be firestore or memory`, `IRIS_LOG_ENTRIES=1: must be from 16`, `IRIS_MAX_SOCKETS="many"`,
 			`IRIS_RATE_LIMITS="no"`, `IRIS_LOG="xml"`, `IRIS_PUSH="apns"`, `IRIS_PUBLIC_URL: must not hold a user or password`,
-			`IRIS_ADMIN_TOKEN: has 9 characters`,
+			`IRIS_ADMIN_TOKEN: has 9 characters`, `IRIS_PUSH_PREVIEW="maybe": must be true or false`, `IRIS_FCM_ENDPOINT="fcm"`, `IRIS_NTFY_URL: must not hold`,
 		}},
 	}
 	for _, tt := range tests {

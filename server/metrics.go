@@ -15,6 +15,7 @@ import (
 
 	"iris-gateway/cloudstore"
 	"iris-gateway/handlers/hub"
+	"iris-gateway/iris"
 )
 
 // metrics are what the process counts.
@@ -22,6 +23,7 @@ type metrics struct {
 	registry   *prometheus.Registry
 	hub        *hub.Metrics
 	operations *prometheus.CounterVec // of Firestore
+	pushes     *prometheus.CounterVec
 }
 
 func newMetrics() *metrics {
@@ -30,13 +32,21 @@ func newMetrics() *metrics {
 		Namespace: "iris", Name: "firestore_operations_total",
 		Help: "Firestore operations that are billed, by kind (read, write, delete) and by what they are for.",
 	}, []string{"operation", "purpose"})
-	reg.MustRegister(operations, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return &metrics{registry: reg, hub: hub.NewMetrics(reg), operations: operations}
+	pushes := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "iris", Name: "pushes_total", Help: "Calls of push services, by service and by what became of them.",
+	}, []string{"service", "outcome"})
+	reg.MustRegister(operations, pushes, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return &metrics{registry: reg, hub: hub.NewMetrics(reg), operations: operations, pushes: pushes}
 }
 
 // spent is told by the store what it has spent.
 func (m *metrics) spent(op cloudstore.Operation, purpose string, n int) {
 	m.operations.WithLabelValues(string(op), purpose).Add(float64(n))
+}
+
+// pushed is told of each call of a push service.
+func (m *metrics) pushed(service string, outcome iris.PushOutcome) {
+	m.pushes.WithLabelValues(service, string(outcome)).Inc()
 }
 
 // serve answers GET /metrics on an address of its own, never on the public

@@ -17,6 +17,7 @@ import (
 	"iris-gateway/cloudstore/memstore"
 	"iris-gateway/handlers"
 	"iris-gateway/handlers/hub"
+	"iris-gateway/handlers/push"
 )
 
 // Options are what a process brings along beside its settings.
@@ -38,6 +39,7 @@ const (
 type store interface {
 	handlers.Store
 	hub.Store
+	push.Store
 	io.Closer
 }
 
@@ -65,12 +67,19 @@ func Run(ctx context.Context, cfg Config, opts Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	if cfg.Push != Off {
-		opts.Log.Info("push is not there yet: devices are not woken", "push", cfg.Push)
+	pusher, closePush, err := openPush(ctx, cfg, st, m, opts.Log)
+	if err != nil {
+		return err
+	}
+	defer closePush()
+	hubCfg := hub.Config{Store: st, LogEntries: cfg.LogEntries.N, Log: opts.Log, Metrics: m.hub}
+	if pusher != nil {
+		hubCfg.Notifier = pusher
 	}
 	srv := handlers.New(handlers.Config{
 		Store:          st,
-		Hub:            hub.New(hub.Config{Store: st, LogEntries: cfg.LogEntries.N, Log: opts.Log, Metrics: m.hub}),
+		Hub:            hub.New(hubCfg),
+		Push:           pusher,
 		AdminToken:     string(cfg.AdminToken),
 		PublicURL:      cfg.PublicURL,
 		MaxSockets:     cfg.MaxSockets.N,

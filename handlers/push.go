@@ -1,0 +1,72 @@
+package handlers
+
+import (
+	"context"
+	"net/http"
+
+	"iris-gateway/handlers/hub"
+	"iris-gateway/iris"
+)
+
+// handlePushTest sends one push to a device and tells what the service answered
+// (service.md, "push-test").
+func (s *Server) handlePushTest(w http.ResponseWriter, r *http.Request) error {
+	gateway := r.PathValue("gateway")
+	if _, err := s.cfg.Store.Gateway(r.Context(), gateway); err != nil {
+		return err
+	}
+	dev, err := s.cfg.Store.Device(r.Context(), gateway, r.PathValue("device"))
+	if err != nil {
+		return err
+	}
+	outcome, detail := s.cfg.Push.Test(r.Context(), gateway, dev)
+	reply(w, http.StatusOK, map[string]string{"outcome": outcome, "detail": detail})
+	return nil
+}
+
+// unregister removes a registration that the service does not know any more,
+// unless the device has registered another one meanwhile (device-protocol.md,
+// "Push").
+func (s *Server) unregister(ctx context.Context, gateway, device, token string) error {
+	g, release, err := s.cfg.Hub.Open(ctx, gateway)
+	if err != nil {
+		return err
+	}
+	defer release()
+	done, none := make(chan error, 1), ""
+	err = g.Do(func(a *hub.Actor) {
+		a.Propose(hub.Proposal{
+			Decide: func(st *hub.State) (hub.Draft, error) {
+				for _, d := range st.Registered(iris.HashToken(token)) {
+					if d == device {
+						return register(st, device, &none, nil)
+					}
+				}
+				return hub.Draft{}, nil
+			},
+			Done: func(_ *hub.Actor, r hub.Result) { done <- r.Err },
+		})
+	})
+	if err != nil {
+		return err
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// pushOutcome is what became of the last push to a device, as operators see it:
+// "" if there was none.
+func pushOutcome(p iris.PushState) string {
+	switch {
+	case p.Outcome == "" || p.Detail == "":
+		return string(p.Outcome)
+	case p.Outcome == iris.PushSent:
+		return string(p.Outcome) + " by " + p.Detail
+	default:
+		return string(p.Outcome) + " (" + p.Detail + ")"
+	}
+}
