@@ -15,6 +15,9 @@ import (
 type plan struct {
 	events    []link.Event
 	texts     map[string]text // by message id: what must be told, once
+	prompts   map[string]bool // by prompt id: must be asked, once; and, if true, closed, once
+	waits     map[string]bool // prompts that end with their turn
+	killed    map[string]bool // turns that hermes did not survive
 	tools     int             // tool calls that must end, once each
 	cut       int             // tool calls that may end, because their turn does
 	pushes    int             // answers of completed agent turns
@@ -32,15 +35,22 @@ type text struct {
 	vague bool // and nobody may know to which agent turn it belongs
 }
 
-// drawPlan makes one or two lanes with one or two turns each, their events
+// drawPlan makes one to three lanes with one or two turns each, their events
 // shuffled into each other.
 func drawPlan(t *rapid.T) *plan {
-	p := &plan{texts: map[string]text{}, durable: rapid.IntRange(0, 3).Draw(t, "model.start is live") > 0}
+	p := &plan{
+		texts: map[string]text{}, prompts: map[string]bool{}, waits: map[string]bool{}, killed: map[string]bool{},
+		durable: rapid.IntRange(0, 3).Draw(t, "model.start is live") > 0,
+	}
 	var lanes [][]link.Event
-	for l := range rapid.IntRange(1, 2).Draw(t, "lanes") {
+	for l := range rapid.IntRange(1, 3).Draw(t, "lanes") {
 		var lane []link.Event
 		for n := range rapid.IntRange(1, 2).Draw(t, "turns") {
-			lane = append(lane, p.drawTurn(t, fmt.Sprintf("%d%d", l, n))...)
+			draw := p.drawTurn
+			if rapid.IntRange(0, 4).Draw(t, "command") == 0 {
+				draw = p.drawCommand
+			}
+			lane = append(lane, draw(t, fmt.Sprintf("%d%d", l, n))...)
 		}
 		for i := range lane {
 			lane[i].ChatID = fmt.Sprintf("c%d", l)
@@ -123,7 +133,7 @@ func (p *plan) drawTurn(t *rapid.T, name string) []link.Event {
 	outcome := link.OutcomeCompleted
 	index := 0
 	var late []link.Event
-	n := rapid.IntRange(0, 2).Draw(t, "agent turns")
+	n := rapid.IntRange(0, 3).Draw(t, "agent turns")
 	for a := range n {
 		var evs []link.Event
 		pushes := p.pushes
@@ -148,6 +158,7 @@ func (p *plan) drawTurn(t *rapid.T, name string) []link.Event {
 // and the end of a running tool comes after that of the turn.
 func (p *plan) stop(evs []link.Event, n int) (kept, late []link.Event) {
 	open := ""
+	late = p.stopPrompts(evs, n)
 	for i, ev := range evs {
 		switch ev.Kind {
 		case link.KindSend, link.KindEdit:
@@ -201,7 +212,10 @@ func (p *plan) drawAgentTurn(t *rapid.T, turn, name string, index *int) ([]link.
 			for range rapid.IntRange(1, 2).Draw(t, "tools") {
 				*index++
 				p.tools++
-				hooks = append(hooks, drawTool(t, turn, *index)...)
+				tool := drawTool(t, turn, *index)
+				hooks = append(hooks, tool[0])
+				hooks = append(hooks, p.drawPrompts(t, turn, fmt.Sprintf("%s_%d", turn, *index))...)
+				hooks = append(hooks, tool[1:]...)
 			}
 		case cut:
 			outcome = link.OutcomeStopped
@@ -301,7 +315,11 @@ func (p *plan) hello(n int, acked int64, done func(id string) bool) link.Hello {
 		}
 		switch ev.Kind {
 		case link.KindTurnStart:
-			turns[ev.Turn] = &link.Turn{Turn: ev.Turn, ChatID: ev.ChatID, StartedAt: ev.At, Source: link.SourceUser}
+			b, err := link.Decode[link.TurnStart](ev.Body)
+			if err != nil {
+				panic(err)
+			}
+			turns[ev.Turn] = &link.Turn{Turn: ev.Turn, ChatID: ev.ChatID, StartedAt: ev.At, Source: b.Source}
 			order = append(order, ev.Turn)
 		case link.KindTurnEnd:
 			if over[ev.Turn] = true; ev.Seq <= acked {
@@ -317,10 +335,12 @@ func (p *plan) hello(n int, acked int64, done func(id string) bool) link.Hello {
 			turns[ev.Turn].Tools = append(turns[ev.Turn].Tools, link.TurnTool{Call: b.Call, Index: b.Index, Name: b.Name})
 		case link.KindToolEnd: // one at a time
 			turns[ev.Turn].Tools = nil
+		case link.KindPrompt, link.KindPromptClosed:
+			namePrompt(turns[ev.Turn], ev)
 		}
 	}
 	for _, id := range order {
-		if turns[id] != nil {
+		if turns[id] != nil && (over[id] || !p.killed[id]) {
 			h.Turns = append(h.Turns, *turns[id])
 		}
 	}
@@ -338,7 +358,7 @@ func nameMessage(t *link.Turn, b link.Edit, at int64, done func(id string) bool)
 			return
 		}
 	}
-	t.Messages = append(t.Messages, link.TurnMessage{MessageID: b.MessageID, Text: b.Text, Began: at})
+	t.Messages = append(t.Messages, link.TurnMessage{MessageID: b.MessageID, Text: b.Text, Began: at, ReplyTo: b.ReplyTo})
 }
 
 // clean is what must be left of a raw text, done the simple way.

@@ -155,6 +155,20 @@ func TestPromptsResumed(t *testing.T) {
 	})
 }
 
+// TestBelievedText: what devices have seen is not taken for the beginning of a
+// media tag.
+func TestBelievedText(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.start(link.SourceUser)
+	h.event("send", `{"message_id":"a","text":"M\n ▉","streaming":true}`, `~ message.start`, `~ message.update {"message_id":"a","text":"M"}`, typingOff, stopped)
+	open := h.machine.Open()
+	h = newHost(t)
+	h.machine.Believe(open[0])
+	h.want(h.machine.Resume(link.Hello{}))
+	h.want(h.machine.Lost(), `* message.stop {"message_id":"a","final_text":"M","interrupted":true}`, idle)
+}
+
 // TestHeldResumed: a hello tells what a message answers and that it is not
 // streamed; then nobody sees it before its footer is known.
 func TestHeldResumed(t *testing.T) {

@@ -1,6 +1,8 @@
 package turn_test
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,10 +27,18 @@ type gateway struct {
 	seen    []turn.Frame
 	pushes  int
 	ends    int // tool.end frames
+
+	pickers map[string]iris.Lane // rows
+	asked   map[string]int
+	closed  map[string]int
+	reason  map[iris.Lane]string // of the last agent.busy, "" when idle
 }
 
 func newGateway(p *plan) *gateway {
-	g := &gateway{plan: p, rows: map[string]iris.Message{}, busy: map[iris.Lane]string{}}
+	g := &gateway{
+		plan: p, rows: map[string]iris.Message{}, busy: map[iris.Lane]string{}, reason: map[iris.Lane]string{},
+		pickers: map[string]iris.Lane{}, asked: map[string]int{}, closed: map[string]int{},
+	}
 	g.machine = turn.New(g.ended)
 	g.machine.Resume(link.Hello{Agent: link.Agent{Streaming: true}})
 	g.machine.Lost()
@@ -46,11 +56,11 @@ func (g *gateway) deliver(seq int64, frames []turn.Frame) {
 		if f.Durable && seq > 0 {
 			g.seq = seq
 		}
-		if f.Notify {
+		if _, message := f.Payload.(wire.Notification); f.Notify && !message && !strings.HasPrefix(f.Payload.FrameType(), "picker.") {
 			g.pushes++
 		}
-		if _, ok := f.Payload.(wire.ToolEnd); ok {
-			g.ends++
+		if !g.see(f) {
+			continue
 		}
 		for _, c := range f.Changes {
 			switch c := c.(type) {
@@ -60,8 +70,50 @@ func (g *gateway) deliver(seq int64, frames []turn.Frame) {
 				g.busy[c.Lane] = c.Turn
 			}
 		}
+		g.seen = append(g.seen, f)
 	}
-	g.seen = append(g.seen, frames...)
+}
+
+// see counts a frame. It reports false for a picker.closed that comes too late:
+// those are dropped where the rows are.
+func (g *gateway) see(f turn.Frame) bool {
+	switch p := f.Payload.(type) {
+	case wire.ToolEnd:
+		g.ends++
+	case wire.AgentBusy:
+		g.reason[f.Lane] = p.Reason
+	case wire.AgentIdle:
+		g.reason[f.Lane] = ""
+	case wire.PickerClosed:
+		if _, open := g.pickers[p.PickerID]; !open {
+			return false
+		}
+		delete(g.pickers, p.PickerID)
+		g.closed[p.PickerID]++
+	case wire.PickerApproval, wire.PickerClarify, wire.PickerConfirm, wire.PickerChoice, wire.PickerModel:
+		g.pickers[pickerID(p)] = f.Lane
+		g.asked[pickerID(p)]++
+	}
+	return true
+}
+
+// answer has a device answer a picker, which the machine does not learn.
+func (g *gateway) answer(t *rapid.T) {
+	if ids := slices.Sorted(maps.Keys(g.pickers)); len(ids) > 0 && rapid.IntRange(0, 9).Draw(t, "a device answers") == 0 {
+		id := rapid.SampledFrom(ids).Draw(t, "picker")
+		g.deliver(0, []turn.Frame{{Lane: g.pickers[id], Payload: wire.PickerClosed{PickerID: id, DeviceID: "d"}, Durable: true}})
+	}
+}
+
+// waits holds that lanes show waiting_input exactly while a turn waits, after n
+// events.
+func (g *gateway) waits(t *rapid.T, n int) {
+	waiting := g.plan.waiting(n)
+	for lane, reason := range g.reason {
+		if reason != "" && (reason == "waiting_input") != waiting[lane] {
+			t.Errorf("after %d events %v is busy with %s, waiting: %v", n, lane, reason, waiting[lane])
+		}
+	}
 }
 
 func (g *gateway) handle(t *rapid.T, ev link.Event) {
@@ -72,22 +124,46 @@ func (g *gateway) handle(t *rapid.T, ev link.Event) {
 	if err != nil {
 		t.Fatalf("%s: %v", ev.Kind, err)
 	}
+	if ev.Seq > 0 && rapid.IntRange(0, 9).Draw(t, "twice") == 0 {
+		if again, err := g.machine.Handle(ev); err != nil || len(again) > 0 {
+			t.Errorf("%s again: %v, %v", ev.Kind, again, err)
+		}
+	}
 	g.handled = max(g.handled, ev.Seq)
 	g.deliver(g.handled, frames) // a live event's entry contains the events before it
 }
 
-// die takes the machine along, and makes a new one from the busy rows.
-func (g *gateway) die(t *rapid.T) {
+// die takes the machine along, and makes a new one from the busy rows, the rows
+// of the pickers and, if there are some, live documents.
+func (g *gateway) die(t *rapid.T, live bool) {
 	// Acknowledged, but in no entry: those never come again.
 	g.seq = rapid.Int64Range(g.seq, g.handled).Draw(t, "acked")
+	open := g.machine.Open()
 	g.machine = turn.New(g.ended)
-	for lane, id := range g.busy {
-		if id != "" {
-			g.machine.Believe(link.Turn{Turn: id, ChatID: lane.ChatID})
+	for _, lane := range slices.SortedFunc(maps.Keys(g.busy), func(a, b iris.Lane) int { return strings.Compare(a.ChatID, b.ChatID) }) {
+		id := g.busy[lane]
+		if id == "" {
+			continue
 		}
+		b := link.Turn{Turn: id, ChatID: lane.ChatID}
+		if i := slices.IndexFunc(open, func(o link.Turn) bool { return o.Turn == id }); live && i >= 0 {
+			b = open[i]
+		}
+		b.Prompts = g.open(lane)
+		g.machine.Believe(b)
 	}
 	g.seen = append(g.seen, turn.Frame{}) // the device connects anew
 	g.deliver(0, g.machine.Snapshot())
+}
+
+// open returns the pickers of a lane that end with its turn: their rows tell.
+func (g *gateway) open(lane iris.Lane) (ids []string) {
+	for _, id := range slices.Sorted(maps.Keys(g.pickers)) {
+		if g.pickers[id] == lane && g.plan.waits[id] {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // resume is a hello after n events of the plan and what follows it.
@@ -126,9 +202,14 @@ func random(t *rapid.T) {
 			breaks, broke = breaks-1, true
 			// The gateway is away for some events.
 			i = min(len(p.events), i+rapid.IntRange(0, 12).Draw(t, "away"))
+			kill := rapid.IntRange(0, 3).Draw(t, "hermes dies") == 0
 			if rapid.Bool().Draw(t, "gateway dies") {
 				died = true
-				g.die(t)
+				// What nobody knows any more cannot be stopped.
+				g.die(t, kill || rapid.Bool().Draw(t, "live documents"))
+			}
+			if kill {
+				p.kill(i)
 			}
 			g.resume(t, i, rapid.Bool().Draw(t, "the host knows what is stopped"))
 			if i == len(p.events) {
@@ -140,6 +221,8 @@ func random(t *rapid.T) {
 			continue
 		}
 		g.handle(t, ev)
+		g.waits(t, i+1)
+		g.answer(t)
 	}
 	g.verify(t, died, broke || loss > 0)
 }
@@ -164,9 +247,17 @@ func (g *gateway) verify(t *rapid.T, died, lossy bool) {
 			t.Errorf("%s: beat %v, want %v", id, row.Commentary, want.beat)
 		case ok && row.Commentary && !want.beat:
 			t.Errorf("%s: an answer became a beat", id)
-		case ok && !lossy && row.ReplyTo != "m_user": // a hello does not tell it
+		case ok && row.ReplyTo != "m_user":
 			t.Errorf("%s replies to %q", id, row.ReplyTo)
 		}
+	}
+	for id, closes := range g.plan.prompts {
+		if g.asked[id] != 1 || g.closed[id] > 1 || closes && g.closed[id] == 0 {
+			t.Errorf("%s: asked %d times, closed %d times", id, g.asked[id], g.closed[id])
+		}
+	}
+	if len(g.asked) > len(g.plan.prompts) {
+		t.Errorf("%d pickers of %d prompts", len(g.asked), len(g.plan.prompts))
 	}
 	if len(g.rows) > len(g.plan.texts) {
 		t.Errorf("%d rows of %d texts", len(g.rows), len(g.plan.texts))

@@ -18,7 +18,8 @@ func (m *Machine) Believe(b link.Turn) {
 	}
 	t := m.begin(b.Turn, b.Lane(), b.StartedAt)
 	t.started, t.announced, t.named, t.rebuilt = true, true, false, true
-	m.restore(t, b)
+	// The texts are clean: Open has returned them.
+	m.restore(t, b, func(text string) (string, string) { return text, "" })
 	m.out = nil // devices get it by Snapshot
 }
 
@@ -41,7 +42,7 @@ func (m *Machine) Resume(h link.Hello) []Frame {
 			t.rebuilt = true
 		}
 		t.named = true
-		m.restore(t, b)
+		m.restore(t, b, cleanLive)
 	}
 	for _, t := range m.turns {
 		m.settleTyping(t.lane)
@@ -49,8 +50,9 @@ func (m *Machine) Resume(h link.Hello) []Frame {
 	return m.take()
 }
 
-// restore adds what a hello tells of a turn.
-func (m *Machine) restore(t *running, b link.Turn) {
+// restore adds what is told of a turn, by a hello or by an earlier machine; clean
+// is what the texts of unfinished messages need.
+func (m *Machine) restore(t *running, b link.Turn, clean func(string) (text, reasoning string)) {
 	if b.Source != "" {
 		t.source = b.Source
 	}
@@ -58,7 +60,7 @@ func (m *Machine) restore(t *running, b link.Turn) {
 		t.agent.reasoning = b.Reasoning
 	}
 	for _, bm := range b.Messages {
-		m.restoreMessage(t, bm)
+		m.restoreMessage(t, bm, clean)
 	}
 	for _, bt := range b.Tools {
 		if _, seen := t.tools[bt.Call]; !seen {
@@ -68,8 +70,8 @@ func (m *Machine) restore(t *running, b link.Turn) {
 	m.restorePrompts(t, b.Prompts)
 }
 
-// restoreMessage adds what a hello tells of a message.
-func (m *Machine) restoreMessage(t *running, b link.TurnMessage) {
+// restoreMessage adds what is told of a message.
+func (m *Machine) restoreMessage(t *running, b link.TurnMessage, clean func(string) (text, reasoning string)) {
 	if m.stopped.has(b.MessageID) {
 		return
 	}
@@ -88,7 +90,6 @@ func (m *Machine) restoreMessage(t *running, b link.TurnMessage) {
 	if msg.final { // nothing newer will come
 		return
 	}
-	clean := cleanLive
 	if msg.held {
 		clean = cleanFinal
 	}
