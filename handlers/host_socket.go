@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"math"
 	"net/http"
 	"slices"
 	"sync"
@@ -161,7 +162,7 @@ func (h *hostSession) readHello(ctx context.Context) (link.Hello, error) {
 func (h *hostSession) attach(ctx context.Context) (start int64, err error) {
 	h.host = &hub.Host{
 		Link: iris.Link{ID: iris.NewID("l_"), At: h.began}, Socket: h.socket,
-		Sent: h.noteSent, Snapshot: h.snapshot, Open: h.openTurns, Made: func() int64 { return h.made }, Refuse: h.refuse,
+		Sent: h.noteSent, Snapshot: h.snapshot, Open: h.openTurns, Made: h.newest, Refuse: h.refuse,
 	}
 	attached := make(chan error, 1)
 	err = h.gateway.Do(func(a *hub.Actor) {
@@ -239,6 +240,16 @@ func (h *hostSession) resume(ctx context.Context) error {
 		h.settleInTime()
 	})
 	return cmp.Or(err, h.unsure)
+}
+
+// newest returns the newest event that what openTurns returns is made of. Before
+// the host has repeated all that its hello told of, that is out of reach: turns
+// are among them whose start is still to come.
+func (h *hostSession) newest() int64 {
+	if !h.settled {
+		return math.MaxInt64
+	}
+	return h.made
 }
 
 // over reports whether the end of a turn that the host names is in the log: the

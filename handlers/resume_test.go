@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -91,5 +92,38 @@ func TestMemoryAheadOfTheLogIsForgotten(t *testing.T) {
 	})
 	if len(seen) != 6 {
 		t.Errorf("%v, want busy and idle of each of three turns (acked was %v)", seen, ack["acked"])
+	}
+}
+
+// A connection broke before the host had repeated what its hello told of: the
+// turns that it named are not begun because of that.
+func TestNamedTurnBeginsWithItsStart(t *testing.T) {
+	t.Parallel()
+	in := start(t, memstore.New())
+	g, hostToken := in.gateway()
+	phone := in.device(in.pair(g), "d1")
+	phone.next("status")
+	host, _ := in.host(hostToken, "e1", 0, 0, "")
+	host.event(1, "turn.start", "tn1", `{"trigger":"m","source":"user"}`)
+	host.acked(1)
+	host.drop()
+	const turns = `{"turn":"tn1","chat_id":"android:default","thread_id":null,"started_at":1,"end":2,"messages":[],"tools":[],"prompts":[]},
+		{"turn":"tn2","chat_id":"android:default","thread_id":null,"started_at":1,"messages":[],"tools":[],"prompts":[]}`
+	host, _ = in.host(hostToken, "e1", 3, 0, turns)
+	host.drop()
+	host, _ = in.host(hostToken, "e1", 3, 0, turns)
+	host.event(2, "turn.end", "tn1", `{"outcome":"completed"}`)
+	host.event(3, "turn.start", "tn2", `{"trigger":"m","source":"user"}`)
+	host.event(4, "turn.end", "tn2", `{"outcome":"completed"}`)
+	host.event(5, "notice", "", `{"key":"end","text":"end"}`)
+	var seen []any
+	phone.until("the notice", func(f frame) bool {
+		if f.is("agent.busy") || f.is("agent.idle") {
+			seen = append(seen, f["type"])
+		}
+		return f.is("notification")
+	})
+	if want := []any{"agent.busy", "agent.idle", "agent.busy", "agent.idle"}; !slices.Equal(seen, want) {
+		t.Errorf("%v, want %v", seen, want)
 	}
 }
