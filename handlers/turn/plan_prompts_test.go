@@ -2,7 +2,6 @@ package turn_test
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"pgregory.net/rapid"
@@ -104,11 +103,32 @@ func namePrompt(t *link.Turn, ev link.Event) {
 	}
 }
 
-// waiting returns the lanes that wait for an answer after n events.
-func (p *plan) waiting(n int) map[iris.Lane]bool {
+// waiter knows which turns wait for an answer after the events so far.
+type waiter struct {
+	n     int
+	turns map[string][]string // prompts
+}
+
+// lanes returns the lanes that wait after n events of the plan, never fewer than
+// before.
+func (w *waiter) lanes(p *plan, n int) map[iris.Lane]bool {
 	lanes := map[iris.Lane]bool{}
-	for _, t := range p.hello(n, math.MaxInt64, func(string) bool { return true }).Turns {
-		lanes[t.Lane()] = lanes[t.Lane()] || len(t.Prompts) > 0
+	for ; w.n < n; w.n++ {
+		ev := p.events[w.n]
+		id := promptID(ev)
+		switch {
+		case ev.Kind == link.KindTurnEnd:
+			delete(w.turns, ev.Turn)
+		case ev.Kind == link.KindPromptClosed && w.turns[ev.Turn] != nil:
+			w.turns[ev.Turn] = slices.DeleteFunc(w.turns[ev.Turn], func(other string) bool { return other == id })
+		case p.waits[id] && ev.Kind == link.KindPrompt:
+			w.turns[ev.Turn] = append(w.turns[ev.Turn], id)
+		}
+	}
+	for turn, prompts := range w.turns {
+		if len(prompts) > 0 && !p.killed[turn] {
+			lanes[iris.Lane{ChatID: "c" + turn[3:4]}] = true // tn_LT: lane and turn
+		}
 	}
 	return lanes
 }

@@ -32,12 +32,14 @@ type gateway struct {
 	asked   map[string]int
 	closed  map[string]int
 	reason  map[iris.Lane]string // of the last agent.busy, "" when idle
+	waiter  waiter
 }
 
 func newGateway(p *plan) *gateway {
 	g := &gateway{
 		plan: p, rows: map[string]iris.Message{}, busy: map[iris.Lane]string{}, reason: map[iris.Lane]string{},
 		pickers: map[string]iris.Lane{}, asked: map[string]int{}, closed: map[string]int{},
+		waiter: waiter{turns: map[string][]string{}},
 	}
 	g.machine = turn.New(g.ended)
 	g.machine.Resume(link.Hello{Agent: link.Agent{Streaming: true}})
@@ -108,7 +110,7 @@ func (g *gateway) answer(t *rapid.T) {
 // waits holds that lanes show waiting_input exactly while a turn waits, after n
 // events.
 func (g *gateway) waits(t *rapid.T, n int) {
-	waiting := g.plan.waiting(n)
+	waiting := g.waiter.lanes(g.plan, n)
 	for lane, reason := range g.reason {
 		if reason != "" && (reason == "waiting_input") != waiting[lane] {
 			t.Errorf("after %d events %v is busy with %s, waiting: %v", n, lane, reason, waiting[lane])
