@@ -68,12 +68,19 @@ type Pusher struct {
 
 	mu       sync.Mutex
 	queues   map[key]*queue
-	topics   map[string]bool // what ntfy topics were sent: devices may share one
-	draining *time.Timer     // ends everything; nil before Drain
+	paces    map[pace]time.Time // when a lane last pushed to a device
+	topics   map[string]bool    // what ntfy topics were sent: devices may share one
+	draining *time.Timer        // ends everything; nil before Drain
 	closed   bool
 }
 
 type key struct{ gateway, device string }
+
+// pace names what must not push again too soon.
+type pace struct {
+	key
+	collapse string
+}
 
 // New returns a Pusher. [Pusher.Start] comes before its first use.
 func New(cfg Config) *Pusher {
@@ -83,7 +90,7 @@ func New(cfg Config) *Pusher {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Pusher{
 		cfg: cfg, id: iris.NewID("p_"), ctx: ctx, cancel: cancel, slots: make(chan struct{}, cfg.Parallel),
-		queues: map[key]*queue{}, topics: map[string]bool{},
+		queues: map[key]*queue{}, paces: map[pace]time.Time{}, topics: map[string]bool{},
 	}
 }
 

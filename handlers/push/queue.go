@@ -3,6 +3,7 @@ package push
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -12,6 +13,9 @@ import (
 // laneGap is how soon a lane may push to a device again: in a burst of messages
 // the newest wins.
 const laneGap = 2 * time.Second
+
+// maxPaces is when lanes that may push again are forgotten.
+const maxPaces = 1024
 
 // maxItems bounds what waits for a device.
 const maxItems = 128
@@ -40,19 +44,18 @@ type queue struct {
 	gateway *hub.Gateway
 	release func() // of the gateway; nil when it was closing already
 	items   []*item
-	wake    chan struct{}        // has room for one
-	sent    int64                // newest cursor that was pushed
-	last    map[string]time.Time // when a lane last pushed, by collapse key
-	blocked time.Time            // nothing is sent before: the service asked for it
-	tries   int                  // failures in a row
-	gone    string               // token that the service does not know any more
+	wake    chan struct{} // has room for one
+	sent    int64         // newest cursor that was pushed
+	blocked time.Time     // nothing is sent before: the service asked for it
+	tries   int           // failures in a row
+	gone    string        // token that the service does not know any more
 }
 
 // queue returns the device's queue, made when there is none. Call with p.mu held.
 func (p *Pusher) queue(k key, g *hub.Gateway) *queue {
 	q := p.queues[k]
 	if q == nil {
-		q = &queue{p: p, key: k, wake: make(chan struct{}, 1), last: map[string]time.Time{}}
+		q = &queue{p: p, key: k, wake: make(chan struct{}, 1)}
 		p.queues[k] = q
 		p.wait.Go(func() { q.run(p.ctx) })
 	}
@@ -107,8 +110,8 @@ func (q *queue) expedite(now time.Time) {
 // ready is when an item may be pushed.
 func (q *queue) ready(it *item) time.Time {
 	at := it.due
-	if last, ok := q.last[it.collapse]; ok && it.collapse != "" && last.Add(laneGap).After(at) && q.p.draining == nil {
-		at = last.Add(laneGap)
+	if next := q.p.paces[pace{q.key, it.collapse}].Add(laneGap); next.After(at) && q.p.draining == nil {
+		at = next
 	}
 	if q.blocked.After(at) {
 		at = q.blocked
@@ -138,6 +141,18 @@ func (q *queue) next(now time.Time) (it *item, wait time.Duration, over bool) {
 		}
 	}
 	return first, 0, false
+}
+
+// paced notes that a lane has pushed now. Call with p.mu held.
+func (q *queue) paced(it *item) {
+	if it.collapse == "" {
+		return
+	}
+	now := time.Now()
+	if len(q.p.paces) > maxPaces {
+		maps.DeleteFunc(q.p.paces, func(_ pace, last time.Time) bool { return now.Sub(last) > laneGap })
+	}
+	q.p.paces[pace{q.key, it.collapse}] = now
 }
 
 // done takes an item out, and the older ones of its lane whose place it takes.

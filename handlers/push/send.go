@@ -150,9 +150,7 @@ func (q *queue) settle(ctx context.Context, it *item, row iris.Device, service s
 	switch state.Outcome {
 	case iris.PushSent:
 		q.tries, q.sent = 0, max(q.sent, it.cursor)
-		if it.collapse != "" {
-			q.last[it.collapse] = time.Now()
-		}
+		q.paced(it)
 		q.done(it)
 	case iris.PushRetrying:
 		again = delay(err, q.tries)
