@@ -5,12 +5,15 @@
 #                 race detector, end to end with a real hermes
 #   make lint     gofmt, go vet, staticcheck
 #   make bench    benchmarks
+#   make chaos    gateways killed, frozen and cut off at random for CHAOS_TIME (10m)
 #   make build    the binaries, into bin/
 
 # A binary instead of `go run`, which does not pass signals on.
 TESTENV := .cache/bin/testenv
 
-.PHONY: test lint bench build testenv all-tests plugin-test go-test
+CHAOS_TIME ?= 10m
+
+.PHONY: test lint bench chaos build testenv all-tests plugin-test go-test
 
 # What is missing on this machine is said before anything is built.
 test: testenv
@@ -36,6 +39,10 @@ lint:
 
 bench: testenv
 	$(TESTENV) -- go test -run='^$$' -bench=. -benchmem ./...
+
+# The two scenarios of it share the time; replay with -chaos.seed (chaos/main_test.go).
+chaos: testenv
+	$(TESTENV) -race -- go test -race -count=1 -timeout=0 -v ./chaos -chaos.time=$(CHAOS_TIME)
 
 build:
 	go build -trimpath -o bin/ ./cmd/...
