@@ -81,6 +81,15 @@ func (w *world) checkAll() {
 	for _, d := range w.devices {
 		w.checkConnections(d)
 	}
+	var open []string
+	for _, c := range w.host.conns {
+		if !c.ended && !c.silent {
+			open = append(open, c.String())
+		}
+	}
+	if len(open) != 1 {
+		w.failf("the host has the connections %v, only the newest may be open", strings.Join(open, ", "))
+	}
 }
 
 // checkMessages: each message of a person once, its receipt once.

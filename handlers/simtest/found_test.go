@@ -1,6 +1,7 @@
 package simtest
 
 import (
+	"flag"
 	"fmt"
 	"testing"
 )
@@ -51,6 +52,17 @@ var found = []struct {
 		Seed: 326, Instances: 2, Devices: 3, Ring: 24, Page: 200, Rates: lossy, Steps: []step{
 			{3000, "send", 0, 1, 0}, {3000, "send", 0, 1, 0}, {300, "wipe", 1, 0, 3}, {5, "step", 1, 0, 3}, {5, "poison", 1, 0, 0}},
 	}},
+	{"events of a lost spool are in flight when the host begins anew (by hand)", plan{
+		Seed: 5, Instances: 2, Devices: 1, Ring: 64, Page: 10, Rates: rates{Slow: 400}, Steps: []step{
+			{3000, "notices", 0, 0, 0}, {100, "notices", 0, 0, 0}, {20, "notices", 0, 0, 0}, {20, "wipe", 0, 0, 0}, {0, "host", 0, 0, 0},
+			{100, "notices", 0, 0, 0}, {3000, "notice", 0, 0, 0}, {20, "wipe", 0, 0, 0}, {0, "host", 0, 1, 0}, {100, "notice", 0, 0, 0}},
+	}},
+	{"the host is away for longer than the ring is, and its queue fills up (by hand)", plan{
+		Seed: 6, Instances: 2, Devices: 2, Ring: 16, Page: 10, Steps: []step{
+			{3000, "send", 0, 0, 0}, {1000, "away", 0, 0, 5}, {0, "flood", 0, 0, 0}, {1000, "device", 0, 1, 0}, {1000, "device", 0, 0, 0},
+			{300, "flood", 1, 0, 0}, {1000, "device", 0, 1, 0}, {300, "flood", 0, 0, 0}, {1000, "flood", 1, 1, 0}, {1000, "flood", 1, 1, 0},
+			{3000, "notices", 0, 0, 0}},
+	}},
 	{"hello named a turn whose end was in the log: busy for ever", plan{
 		Seed: 2, Instances: 1, Devices: 3, Ring: 64, Page: 3, Rates: profiles[1], Steps: []step{
 			{3000, "step", 1, 0, 3}, {3000, "steps", 0, 0, 5}, {11, "hostmute", 2, 1, 5}, {0, "steps", 0, 2, 4}, {100, "step", 2, 1, 2},
@@ -58,11 +70,13 @@ var found = []struct {
 	}},
 }
 
+var again = flag.Int("sim.again", 5, "how often to play what failed once")
+
 // TestFound plays them again, a few times each, since the scheduler takes part.
 func TestFound(t *testing.T) {
 	for i, f := range found {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			for range 5 {
+			for range *again {
 				if err := run(t, f.plan); err != nil {
 					t.Fatalf("%s: %v\nplan: %v", f.what, err, f.plan)
 				}

@@ -131,6 +131,12 @@ func (h *host) restart(wipe bool) {
 		}
 	}
 	h.run, h.ending = nil, nil
+	for _, c := range h.conns {
+		c.muted = true
+		if c.wire != nil && !c.ended {
+			c.wire.hangUp()
+		}
+	}
 	if wipe {
 		h.epoch++
 		h.seq, h.received, h.entry = 0, 0, map[int64]int{}
@@ -138,9 +144,6 @@ func (h *host) restart(wipe bool) {
 			e.lost = true
 		}
 		h.spool = nil
-	}
-	for _, c := range h.conns {
-		c.cut()
 	}
 }
 
@@ -158,7 +161,8 @@ type hostConn struct {
 	// Guarded by the world's mutex.
 	welcomed bool
 	ended    bool
-	muted    bool
+	muted    bool // given up, or half open
+	silent   bool // half open: it will never see its end
 	code     websocket.StatusCode
 	last     item // newest inbound that came on this connection
 }
@@ -259,8 +263,12 @@ func (c *hostConn) frame(data []byte) {
 	switch f.Type {
 	case link.TypeHelloAck:
 		c.welcomed = true
+		again := h.spool // every second time all that it had not been told of before
 		h.forget(f.Acked)
-		for _, e := range h.spool {
+		if c.n%2 == 0 {
+			again = h.spool
+		}
+		for _, e := range again {
 			c.put(e.frame)
 		}
 	case link.TypeAcked:
@@ -274,6 +282,9 @@ func (c *hostConn) frame(data []byte) {
 func (h *host) forget(seq int64) {
 	if seq > h.seq {
 		h.w.failf("event %d was acknowledged, the newest is %d", seq, h.seq)
+	}
+	if mark := h.w.log.entries[h.w.log.head()-1].Host; mark.Epoch == h.epochID() && mark.Seq < seq {
+		h.w.failf("event %d was acknowledged, the log says %d", seq, mark.Seq)
 	}
 	for len(h.spool) > 0 && h.spool[0].seq <= seq {
 		e := h.spool[0]

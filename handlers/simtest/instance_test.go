@@ -47,6 +47,7 @@ type world struct {
 	plain     bool // there are none from the beginning
 	steady    bool // and one instance
 	over      bool
+	hostAway  time.Time // it does not dial before
 }
 
 // spawn runs f beside the history, which waits for it in the end.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"iris-gateway/iris"
@@ -88,11 +89,24 @@ func (w *world) landed(c iris.Commit) {
 			w.failf("batch %s/%d is in the log twice: %d and %d", e.Writer, e.Batch, old.Cursor, e.Cursor)
 		}
 	}
+	w.checkLinks(e)
 	if len(l.entries) > 0 {
 		w.checkRing(l.entries[len(l.entries)-1], c)
 		w.checkMark(l.entries[len(l.entries)-1], e)
 	}
 	l.entries = append(l.entries, e)
+}
+
+// checkLinks checks that a connection is attached once: whoever appends it again
+// did not recognise its own commit. (One that the ring has dropped cannot be.)
+func (w *world) checkLinks(e iris.Entry) {
+	for _, old := range w.log.entries[max(0, w.log.first()-1):] {
+		for _, c := range old.Control {
+			if slices.Contains(e.Control, c) {
+				w.failf("%s of link %s is in entry %d and in %d", c.Kind, c.Link.ID, old.Cursor, e.Cursor)
+			}
+		}
+	}
 }
 
 // checkRing checks that the log keeps what it must, and nothing beyond.

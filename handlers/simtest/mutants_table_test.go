@@ -63,7 +63,7 @@ var mutants = []mutant{
 	{"gap", "complete ⇔ cursor ≥ first−1", []edit{{syncGo, "complete = false // older entries are gone", ""}}},
 	{"hold", "live frames are held until the sync was answered", []edit{{deviceGo, "d.pos, d.live = r.Cursor, fresh\n", "d.pos, d.live = r.Cursor, true\n"}}},
 	{"pong", "pongs count only after a sync was answered", []edit{{receiptsGo, "if cursor <= confirmed || !counts {", "if _ = counts; cursor <= confirmed {"}}},
-	{"receipt-old-link", "the cursor is written by the newest connection", []edit{{receiptsGo, "	if superseded {\n", "	if false {\n"}}},
+	{"receipt-old-link", "the cursor is written by the newest connection", []edit{{receiptsGo, "if err == nil && superseded {", "if err != nil && superseded {"}}},
 	{"receipt-once", "one read.receipt per message, decided on host.received", []edit{{sessionGo, " && m.cursor > s.Host.Received {", " && m.cursor > 0 {"},
 		{sessionGo, "if cursor <= h.counted {", "if false {"}}},
 	{"received-carried", "host.received is carried forward", []edit{{sessionGo, "mark.Received = max(mark.Received, min(cursor, s.Cursor))", "_ = cursor"}}},

@@ -1,6 +1,7 @@
 package simtest
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -12,7 +13,7 @@ import (
 )
 
 var (
-	withMutants = flag.Bool("sim.mutants", false, "take each rule of log.md out of the source, in a copy, and expect a failure")
+	withMutants = flag.Bool("sim.mutants", false, "take each rule of log.md out of the source and expect a failure")
 	onlyMutant  = flag.String("sim.mutant", "", "run only the mutants whose name matches")
 )
 
@@ -26,8 +27,8 @@ type mutant struct {
 // edit replaces a text that occurs exactly once in a file.
 type edit struct{ file, old, new string }
 
-// TestMutants copies the module, takes one rule out of it, and runs the tests of
-// this package there: they must fail. It takes some minutes.
+// TestMutants builds with one rule taken out of the source, and runs the other
+// tests of this package: they must fail. It takes some minutes.
 func TestMutants(t *testing.T) {
 	if !*withMutants {
 		t.Skip("slow: -sim.mutants")
@@ -38,13 +39,10 @@ func TestMutants(t *testing.T) {
 			continue
 		}
 		t.Run(m.name, func(t *testing.T) {
-			root := copyModule(t)
-			for _, e := range m.edits {
-				e.apply(t, root)
-			}
-			how := tryMutant(t, root, 200)
+			overlay := m.overlay(t)
+			how := tryMutant(t, overlay, 200)
 			if how == "" {
-				how = tryMutant(t, root, 1500)
+				how = tryMutant(t, overlay, 800)
 			}
 			if how == "" {
 				t.Fatalf("survived: %s", m.rule)
@@ -54,48 +52,54 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-func (e edit) apply(t *testing.T, root string) {
-	path := filepath.Join(root, e.file)
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(string(data), e.old); n != 1 {
-		t.Fatalf("%s holds %d times %q", e.file, n, e.old)
-	}
-	if err := os.WriteFile(path, []byte(strings.Replace(string(data), e.old, e.new, 1)), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// copyModule copies what this package is built from.
-func copyModule(t *testing.T) string {
-	root := t.TempDir()
-	for _, dir := range []string{"iris", "handlers", "cloudstore"} {
-		if err := os.CopyFS(filepath.Join(root, dir), os.DirFS(filepath.Join("../..", dir))); err != nil {
-			t.Fatal(err)
+// overlay writes the edited files and what tells the go command to build with
+// them in the place of the real ones.
+func (m mutant) overlay(t *testing.T) (path string) {
+	edited := map[string]string{}
+	for _, e := range m.edits {
+		text, ok := edited[e.file]
+		if !ok {
+			data, err := os.ReadFile(filepath.Join("../..", e.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = string(data)
 		}
-	}
-	for _, file := range []string{"go.mod", "go.sum"} {
-		data, err := os.ReadFile(filepath.Join("../..", file))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(root, file), data, 0o644)
+		if n := strings.Count(text, e.old); n != 1 {
+			t.Fatalf("%s holds %d times %q", e.file, n, e.old)
 		}
+		edited[e.file] = strings.Replace(text, e.old, e.new, 1)
+	}
+	dir := t.TempDir()
+	replace := map[string]string{}
+	for file, text := range edited {
+		real, err := filepath.Abs(filepath.Join("../..", file))
 		if err != nil {
 			t.Fatal(err)
 		}
+		replace[real] = filepath.Join(dir, filepath.Base(file))
+		if err := os.WriteFile(replace[real], []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return root
+	data, err := json.Marshal(map[string]any{"Replace": replace})
+	path = filepath.Join(dir, "overlay.json")
+	if err == nil {
+		err = os.WriteFile(path, data, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // brokenLine is how a failed history is told.
 var brokenLine = regexp.MustCompile(`(?m)(failed after \d+ tests: .*|Original traceback \(.*|found_test.go:\d+: .*|panic: .*|fatal error: .*)`)
 
-// tryMutant runs the tests there and returns how they failed, "" if they did not.
-func tryMutant(t *testing.T, root string, histories int) string {
-	test := exec.CommandContext(t.Context(), "go", "test", "-timeout=180s", "-run=TestSimulation|TestFound", "./handlers/simtest",
-		fmt.Sprintf("-sim.histories=%d", histories), "-rapid.shrinktime=1ms")
-	test.Dir = root
+// tryMutant runs the tests and returns how they failed, "" if they did not.
+func tryMutant(t *testing.T, overlay string, histories int) string {
+	test := exec.CommandContext(t.Context(), "go", "test", "-overlay="+overlay, "-timeout=180s", "-run=TestSimulation|TestFound", ".",
+		fmt.Sprintf("-sim.histories=%d", histories), "-rapid.shrinktime=1ms", "-sim.again=10")
 	out, err := test.CombinedOutput()
 	switch {
 	case err == nil:

@@ -74,6 +74,14 @@ func (w *wire) breakUp() {
 	w.tell()
 }
 
+// hangUp ends the peer's end: the gateway still gets what is under way.
+func (w *wire) hangUp() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.toHost.ended, w.toPeer.ended, w.toPeer.chunks = true, true, nil
+	w.tell()
+}
+
 // mute makes the wire swallow everything from now on: half open.
 func (w *wire) mute() {
 	w.mu.Lock()

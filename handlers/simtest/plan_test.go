@@ -37,7 +37,7 @@ func (p plan) commit(s *memstore.Store, g string, c iris.Commit) error {
 // calm reports whether nothing ever breaks but connections.
 func (p plan) calm() bool {
 	return p.Rates == rates{} && !slices.ContainsFunc(p.Steps, func(s step) bool {
-		return slices.Contains([]string{"crash", "drain", "freeze", "stall", "restart", "wipe"}, s.Do)
+		return slices.Contains([]string{"crash", "drain", "freeze", "stall", "restart", "wipe", "host", "hostcut", "hostmute", "away"}, s.Do)
 	})
 }
 
@@ -73,7 +73,7 @@ var kinds = []string{
 	"send", "send", "send", "send", "burst", "poison",
 	"step", "step", "step", "step", "steps", "steps", "notice", "notice", "notices", "quiet",
 	"device", "device", "device", "cut", "cut", "mute", "stall", "twice",
-	"host", "hostcut", "hostmute", "restart", "wipe",
+	"host", "hostcut", "hostmute", "restart", "wipe", "away", "flood",
 	"crash", "crash", "drain", "freeze",
 }
 

@@ -149,6 +149,15 @@ func (w *world) do(s step) {
 		}
 	case "quiet":
 		w.host.quiet()
+	case "flood":
+		w.say(d, 25)
+	case "away": // the host, for some time
+		w.mu.Lock()
+		w.hostAway = time.Now().Add(time.Duration(5+5*s.N) * time.Second)
+		for _, c := range w.host.conns {
+			c.cut()
+		}
+		w.mu.Unlock()
 	case "restart", "wipe":
 		w.host.restart(s.Do == "wipe")
 	case "crash":
@@ -194,7 +203,7 @@ func (w *world) connections(s step, d *device) {
 			if s.Do == "hostcut" {
 				c.wire.breakUp()
 			} else {
-				c.muted = true
+				c.muted, c.silent = true, true
 				c.wire.mute()
 			}
 		}
@@ -245,7 +254,7 @@ func (w *world) keepConnected() {
 				idle = append(idle, d)
 			}
 		}
-		hostIdle := !w.host.dialing()
+		hostIdle := !w.host.dialing() && time.Now().After(w.hostAway)
 		w.mu.Unlock()
 		if over {
 			return
