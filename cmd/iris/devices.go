@@ -39,7 +39,7 @@ func newDevices(std streams) *cobra.Command {
 			w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "NAME\tID\tSTATE\tPUSH\tPAIRED")
 			for _, d := range list {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", clean(d.Name), clean(d.DeviceID), deviceState(d), clean(d.Push), ago(d.Created))
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", clean(d.Name), clean(d.DeviceID), deviceState(d), pushState(d), ago(d.Created))
 			}
 			return w.Flush()
 		},

@@ -67,13 +67,22 @@ type (
 
 	// Device is a paired device.
 	Device struct {
-		DeviceID string `json:"device_id"`
-		Name     string `json:"name"`
-		Attached bool   `json:"attached"`
-		Cursor   int64  `json:"cursor"`
-		Push     string `json:"push"`
-		Seen     int64  `json:"seen"` // ms since 1970
-		Created  int64  `json:"created"`
+		DeviceID    string `json:"device_id"`
+		Name        string `json:"name"`
+		Attached    bool   `json:"attached"`
+		Cursor      int64  `json:"cursor"`
+		LastPushed  int64  `json:"last_pushed_cursor"`
+		Push        string `json:"push"`         // fcm, ntfy or none
+		PushOutcome string `json:"push_outcome"` // of the last push, "" for none
+		PushAt      int64  `json:"push_at"`      // ms since 1970
+		Seen        int64  `json:"seen"`         // ms since 1970
+		Created     int64  `json:"created"`
+	}
+
+	// PushTest is what became of a push that was asked for.
+	PushTest struct {
+		Outcome string `json:"outcome"` // sent, unregistered, failed or none
+		Detail  string `json:"detail"`
 	}
 )
 
@@ -118,6 +127,13 @@ func (c *Client) Devices(ctx context.Context, gateway string) ([]Device, error) 
 	}
 	err := c.call(ctx, http.MethodGet, []string{"gateways", gateway, "devices"}, nil, &list)
 	return list.Devices, err
+}
+
+// PushTest sends one push to a device.
+func (c *Client) PushTest(ctx context.Context, gateway, device string) (PushTest, error) {
+	var res PushTest
+	err := c.call(ctx, http.MethodPost, []string{"gateways", gateway, "devices", device, "push-test"}, nil, &res)
+	return res, err
 }
 
 // call does one request below /admin and decodes the answer into out.

@@ -11,10 +11,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// recommended are the settings that make hermes a good host for Iris: text is
+// Recommended are the settings that make hermes a good host for Iris: text is
 // streamed, tools are told by hooks, and notices that the phone shows in its
 // own way are not sent as text.
-const recommended = `
+const Recommended = `
 plugins: {enabled: [iris]}
 approvals: {timeout: 300}
 display:
@@ -50,7 +50,7 @@ type Model struct {
 // folder that the agent works in.
 func writeConfig(home, work string, model Model, user map[string]any) error {
 	var cfg map[string]any
-	if err := yaml.Unmarshal([]byte(recommended), &cfg); err != nil {
+	if err := yaml.Unmarshal([]byte(Recommended), &cfg); err != nil {
 		return err
 	}
 	cfg["terminal"] = map[string]any{"backend": "local", "cwd": work}

@@ -129,7 +129,7 @@ func (h *Host) usersHome() error {
 		return err
 	}
 	if cfg == nil {
-		return os.WriteFile(filepath.Join(home, "config.yaml"), []byte(strings.TrimPrefix(recommended, "\n")), 0o600)
+		return os.WriteFile(filepath.Join(home, "config.yaml"), []byte(strings.TrimPrefix(Recommended, "\n")), 0o600)
 	}
 	if !enabled(cfg) {
 		return fmt.Errorf("hermes would not load the plugin: in %s add iris to plugins.enabled, "+
