@@ -11,8 +11,8 @@ import (
 )
 
 func newGateway(std streams) *cobra.Command {
-	cmd := &cobra.Command{Use: "gateway", Short: "Make and list gateways (operator)"}
-	cmd.AddCommand(newGatewayCreate(std), newGatewayList(std))
+	cmd := &cobra.Command{Use: "gateway", Short: "Make and list gateways, renew their host tokens (operator)"}
+	cmd.AddCommand(newGatewayCreate(std), newGatewayList(std), newGatewayHostToken(std))
 	group(cmd)
 	return cmd
 }
@@ -78,6 +78,44 @@ func newGatewayList(std streams) *cobra.Command {
 		},
 	}
 	op.addFlags(cmd)
+	return cmd
+}
+
+func newGatewayHostToken(std streams) *cobra.Command {
+	var op operator
+	var gateway string
+	cmd := &cobra.Command{
+		Use:   "host-token",
+		Short: "Replace the host token of a gateway by a new one",
+		Long: `Replace the host token of a gateway by a new one, which is shown once, here.
+
+The old one stops working and its host is disconnected, until it gets the new
+one: IRIS_TOKEN=… iris host install, and a restart of hermes.`,
+		Args: args(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := op.client(cmd)
+			if err != nil {
+				return err
+			}
+			g, err := chooseGateway(cmd.Context(), c, gateway)
+			if err != nil {
+				return err
+			}
+			token, err := c.RotateHostToken(cmd.Context(), g.GatewayID)
+			if err != nil {
+				return err
+			}
+			if op.json {
+				return writeJSON(std.out, map[string]string{"gateway_id": g.GatewayID, "host_token": token})
+			}
+			style := terminal.StyleFor(std.out)
+			fmt.Fprintf(std.out, "New host token of %s, shown only now:\n  %s\n\n", clean(g.Name), style.Bold(clean(token)))
+			fmt.Fprintln(std.out, style.Dim("The old one has stopped working. Give hermes the new one: iris host install, then restart it."))
+			return nil
+		},
+	}
+	op.addFlags(cmd)
+	cmd.Flags().StringVar(&gateway, "gateway", "", "id or name of the gateway; not needed when there is only one")
 	return cmd
 }
 

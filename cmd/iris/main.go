@@ -86,7 +86,7 @@ func newRoot(std streams) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{cmd.CommandPath(), err}
 	})
-	root.AddCommand(newDev(std), newGateway(std), newPair(std), newDevices(std), newPush(std), newHost(std), newChat(std))
+	root.AddCommand(newDev(std), newGateway(std), newPair(std), newDevices(std), newRevoke(std), newPush(std), newHost(std), newChat(std))
 	group(root)
 	return root
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -79,7 +81,7 @@ func pair(ctx context.Context, std streams, c *admin.Client, p pairing) error {
 	if !p.json {
 		fmt.Fprintln(std.err, terminal.StyleFor(std.err).Dim("Waiting for the device … Ctrl-C stops waiting; the code stays valid."))
 	}
-	device, err := awaitDevice(ctx, c, p, before, expires)
+	device, err := awaitDevice(ctx, c, p, made, before)
 	if err != nil {
 		return err
 	}
@@ -101,12 +103,8 @@ func showPairing(std streams, url string) error {
 	return nil
 }
 
-// awaitDevice waits until the gateway has a device that it did not have before.
-func awaitDevice(ctx context.Context, c *admin.Client, p pairing, before []admin.Device, expires time.Time) (admin.Device, error) {
-	known := map[string]int64{}
-	for _, d := range before {
-		known[d.DeviceID] = d.Created
-	}
+// awaitDevice waits until the pairing is used, and returns the device that did.
+func awaitDevice(ctx context.Context, c *admin.Client, p pairing, made admin.Pairing, known []admin.Device) (admin.Device, error) {
 	tick := time.NewTicker(p.poll)
 	defer tick.Stop()
 	for {
@@ -115,17 +113,38 @@ func awaitDevice(ctx context.Context, c *admin.Client, p pairing, before []admin
 			return admin.Device{}, ctx.Err()
 		case <-tick.C:
 		}
+		// The devices first: whoever is there while the pairing is still open
+		// has come by another one.
 		list, err := c.Devices(ctx, p.gateway.GatewayID)
 		if err != nil {
 			return admin.Device{}, err
 		}
-		for _, d := range list {
-			if created, ok := known[d.DeviceID]; !ok || created != d.Created {
-				return d, nil
-			}
+		unused, err := c.Unused(ctx, p.gateway.GatewayID, made)
+		if err != nil {
+			return admin.Device{}, err
 		}
-		if time.Now().After(expires) {
-			return admin.Device{}, fmt.Errorf("nobody has used the pairing, and it has expired: run `iris pair` again")
+		if !unused {
+			return newDevice(ctx, c, p, made, known)
+		}
+		known = list
+	}
+}
+
+// newDevice returns the device that is not known yet, now that the pairing is
+// gone.
+func newDevice(ctx context.Context, c *admin.Client, p pairing, made admin.Pairing, known []admin.Device) (admin.Device, error) {
+	list, err := c.Devices(ctx, p.gateway.GatewayID)
+	if err != nil {
+		return admin.Device{}, err
+	}
+	for _, d := range list {
+		same := func(k admin.Device) bool { return k.DeviceID == d.DeviceID && k.Created == d.Created }
+		if !slices.ContainsFunc(known, same) {
+			return d, nil
 		}
 	}
+	if time.Now().UnixMilli() >= made.ExpiresAt {
+		return admin.Device{}, errors.New("nobody has used the pairing, and it has expired: run `iris pair` again")
+	}
+	return admin.Device{}, errors.New("the pairing was withdrawn, or its device was revoked at once: run `iris pair` again")
 }

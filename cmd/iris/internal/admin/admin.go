@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"iris-gateway/iris"
 )
 
 // Client calls one gateway as its operator.
@@ -136,7 +138,41 @@ func (c *Client) PushTest(ctx context.Context, gateway, device string) (PushTest
 	return res, err
 }
 
-// call does one request below /admin and decodes the answer into out.
+// Revoke takes a device its token: it is disconnected and has to be paired anew.
+func (c *Client) Revoke(ctx context.Context, gateway, device string) error {
+	return c.call(ctx, http.MethodDelete, []string{"gateways", gateway, "devices", device}, nil, nil)
+}
+
+// RotateHostToken gives the host of a gateway a new token; the old one stops
+// working.
+func (c *Client) RotateHostToken(ctx context.Context, gateway string) (token string, err error) {
+	var answer struct {
+		HostToken string `json:"host_token"`
+	}
+	err = c.call(ctx, http.MethodPost, []string{"gateways", gateway, "host-token"}, nil, &answer)
+	return answer.HostToken, err
+}
+
+// Unused reports whether a pairing waits for its device: nobody has used it,
+// withdrawn it, or let it expire.
+func (c *Client) Unused(ctx context.Context, gateway string, p Pairing) (bool, error) {
+	var list struct {
+		Pairings []struct {
+			ID string `json:"id"`
+		} `json:"pairings"`
+	}
+	err := c.call(ctx, http.MethodGet, []string{"gateways", gateway, "pairings"}, nil, &list)
+	id := iris.HashToken(p.Token) // which is how the gateway knows it
+	for _, open := range list.Pairings {
+		if open.ID == id {
+			return true, err
+		}
+	}
+	return false, err
+}
+
+// call does one request below /admin and decodes the answer into out, unless
+// that is nil.
 func (c *Client) call(ctx context.Context, method string, path []string, body, out any) error {
 	var in io.Reader
 	if body != nil {
@@ -169,6 +205,9 @@ func (c *Client) call(ctx context.Context, method string, path []string, body, o
 	}
 	if resp.StatusCode >= 300 {
 		return answerError(resp, data)
+	}
+	if out == nil {
+		return nil
 	}
 	if err := json.Unmarshal(data, out); err != nil {
 		return fmt.Errorf("%s does not answer like an Iris gateway: %w", c.base, err)
