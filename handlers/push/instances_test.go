@@ -191,11 +191,11 @@ func TestPending(t *testing.T) {
 		r.answer("m1", "x")
 		r.release()
 		r.wait(30 * time.Second)
-		if err := r.g.Do(nothing); err != nil || !r.pusher.Pending(gatewayID) {
+		if err := r.g.Call(r.Context(), nothing); err != nil || !r.pusher.Pending(gatewayID) {
 			t.Errorf("closed with a push pending: %v", err)
 		}
 		r.wait(2 * time.Minute)
-		if err := r.g.Do(nothing); err == nil || r.pusher.Pending(gatewayID) {
+		if err := r.g.Call(r.Context(), nothing); err == nil || r.pusher.Pending(gatewayID) {
 			t.Error("still open when nothing is pending")
 		}
 		r.sent("pushes", 2)

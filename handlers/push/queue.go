@@ -36,6 +36,11 @@ func (it *item) name() string {
 
 func (it *item) collapses() bool { return it.collapse != "" }
 
+// replaces reports whether an item is newer than another one of its lane.
+func (it *item) replaces(o *item) bool {
+	return it.collapse != "" && o.collapse == it.collapse && o.cursor < it.cursor
+}
+
 // queue holds what waits for one device. Pushes go out one after the other, so
 // that last_pushed_cursor never passes something that still waits.
 type queue struct {
@@ -71,11 +76,15 @@ func (p *Pusher) queue(k key, g *hub.Gateway) *queue {
 
 // add queues an item, unless it waits already. Call with p.mu held.
 func (q *queue) add(it item) {
+	if !it.own && slices.ContainsFunc(q.items, func(o *item) bool { return o.cursor == it.cursor && o.name() == it.name() }) {
+		return
+	}
+	at, now := q.ready(&it), time.Now()
+	q.items = slices.DeleteFunc(q.items, func(o *item) bool { // what would not go out before it
+		return it.replaces(o) && (!at.After(now) || !at.After(q.ready(o)))
+	})
 	for _, o := range q.items {
-		if o.name() == it.name() {
-			return
-		}
-		if it.own && it.due.Before(o.due) && o.own { // the device has gone meanwhile
+		if it.own && o.own && it.due.Before(o.due) { // the device has gone meanwhile
 			o.due = it.due
 		}
 	}
@@ -159,7 +168,7 @@ func (q *queue) paced(it *item) {
 // Call with p.mu held.
 func (q *queue) done(it *item) {
 	q.items = slices.DeleteFunc(q.items, func(o *item) bool {
-		return o == it || it.collapse != "" && o.collapse == it.collapse && o.cursor < it.cursor
+		return o == it || it.replaces(o)
 	})
 }
 
