@@ -12,7 +12,8 @@ import (
 const (
 	syncWait   = 2 * time.Second // how long live frames wait for a first sync
 	maxSyncs   = 8               // syncs of one connection that may wait
-	replayPace = 100             // frames of a replay between looks at the queue
+	tailWait   = 20 * time.Millisecond
+	replayPace = 100 // frames of a replay between looks at the queue
 )
 
 // syncRequest is a replay that is to be done.
@@ -69,9 +70,11 @@ func (d *deviceSession) replay(ctx context.Context, req syncRequest) error {
 		return err
 	}
 	pickers := &replayed{closed: map[string]bool{}}
+	var entries []iris.Entry
 	for {
 		var done bool
 		err := d.gateway.Call(ctx, func(a *hub.Actor) {
+			a.Read(entries)
 			pickers.state = a.State() // a state is never changed, only replaced
 			done = a.CatchUp(d.dev, cursor, req.asked, func() {
 				d.syncDone(req, cursor, complete)
@@ -84,9 +87,11 @@ func (d *deviceSession) replay(ctx context.Context, req syncRequest) error {
 		if err != nil || done {
 			return err
 		}
-		entries, err := d.gateway.Page(ctx, cursor)
-		if err != nil {
+		if entries, err = d.gateway.Page(ctx, cursor); err != nil {
 			return err
+		}
+		if len(entries) == 0 { // the tail is behind, and on its way
+			sleep(ctx, tailWait)
 		}
 		if len(entries) > 0 && entries[0].Cursor != cursor+1 {
 			complete = false // older entries are gone

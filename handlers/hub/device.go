@@ -333,7 +333,10 @@ func (a *Actor) Hold(d *Device) (since int64) {
 // send before anything live is passed on. From a sync that d asked for on, d's
 // receipts count.
 func (a *Actor) CatchUp(d *Device, cursor int64, asked bool, send func()) bool {
-	if cursor < a.state.Cursor {
+	if cursor > a.state.Cursor && a.flight == nil {
+		a.backfill() // what runs now must not be told from a state that is older than the replay
+	}
+	if cursor != a.state.Cursor {
 		return false
 	}
 	send()

@@ -16,7 +16,7 @@ const pageSize = 200
 // have written, into the tail. They may come twice and out of order.
 func (a *Actor) take(entries []iris.Entry) {
 	for _, e := range entries {
-		if e.Cursor > a.state.Cursor {
+		if e.Cursor > a.state.Cursor && !a.flying(e) {
 			a.ahead[e.Cursor] = e
 		}
 	}
@@ -24,6 +24,16 @@ func (a *Actor) take(entries []iris.Entry) {
 	if len(a.ahead) > 0 && a.flight == nil {
 		a.backfill()
 	}
+}
+
+// Read brings entries that were read for another purpose into the tail, which
+// may be behind them.
+func (a *Actor) Read(entries []iris.Entry) { a.take(entries) }
+
+// flying reports whether e is the commit under way: it has landed, and becomes
+// part of the state together with its answers, once that is known.
+func (a *Actor) flying(e iris.Entry) bool {
+	return a.flight != nil && e.Writer == a.writer && e.Batch == a.flight.commit.Entry.Batch
 }
 
 // drainAhead lets entries leave the tail strictly in order.
