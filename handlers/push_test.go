@@ -2,7 +2,10 @@ package handlers_test
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -221,4 +224,69 @@ func TestPushOperations(t *testing.T) {
 	if calls := fcm.Calls(""); len(calls) != 1 {
 		t.Errorf("%d pushes, want 1 for the one that is away", len(calls))
 	}
+}
+
+// What FCM answers, through the real SDK: what is tried again and when, what is
+// dropped, and that neither token nor text gets into the log.
+func TestPushAnswers(t *testing.T) {
+	t.Parallel()
+	store := memstore.New()
+	option, fcm := waking(t, store)
+	log := &logs{}
+	in := startWith(t, store, func(cfg *handlers.Config) {
+		cfg.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		option(cfg)
+	})
+	g, hostToken := in.gateway()
+	host, _ := in.host(hostToken, "e1", 0, 0, "")
+	cases := map[string]struct {
+		answers []string
+		calls   int
+		gap     time.Duration // between the first two calls
+		outcome string
+	}{
+		"ok": {[]string{"200"}, 1, 0, "sent by fcm"}, "bad": {[]string{"400"}, 1, 0, "failed (fcm: 400 INVALID_ARGUMENT)"},
+		"auth": {[]string{"401"}, 1, 0, "failed (fcm: 401 UNAUTHENTICATED)"}, "odd": {[]string{"404"}, 1, 0, "failed (fcm: 404 NOT_FOUND)"},
+		"gone": {[]string{"unregistered"}, 1, 0, "unregistered (fcm: 404 UNREGISTERED)"}, "sender": {[]string{"sender"}, 1, 0, "failed (fcm: 403 SENDER_ID_MISMATCH)"},
+		"quota": {[]string{"429 3", "200"}, 2, 3 * time.Second, "sent by fcm"}, "500": {[]string{"500", "200"}, 2, time.Second, "sent by fcm"},
+		"503": {[]string{"503 2", "200"}, 2, 2 * time.Second, "sent by fcm"}, "close": {[]string{"close", "200"}, 2, time.Second, "sent by fcm"},
+		"cut": {[]string{"cut", "200"}, 2, time.Second, "sent by fcm"}, "hang": {[]string{"hang", "200"}, 2, 10 * time.Second, "sent by fcm"},
+	}
+	for id, c := range cases {
+		fcm.Answer("secret-"+id, c.answers...)
+		in.registered(g, id, "secret-"+id)
+	}
+	host.event(1, "send", "", `{"message_id":"a1","text":"secret text","notify":true}`)
+	host.acked(1)
+	for id, c := range cases {
+		calls := fcm.Wait("secret-"+id, c.calls, 30*time.Second)
+		row := in.listed(g, id, func(d deviceRow) bool { return d.PushOutcome == c.outcome })
+		if len(calls) != c.calls || c.calls == 2 && calls[1].At.Sub(calls[0].At) < c.gap {
+			t.Errorf("%s: %d calls, want %d, the second after %v: %+v", id, len(calls), c.calls, c.gap, calls)
+		}
+		if (row.Push == "none") != (id == "gone") || (row.LastPushedCursor > 0) != (c.outcome == "sent by fcm") {
+			t.Errorf("%s: the operator sees %+v", id, row)
+		}
+	}
+	if text := log.String(); strings.Contains(text, "secret") || !strings.Contains(text, "429 QUOTA_EXCEEDED") {
+		t.Errorf("the log tells a token or a text, or nothing of what happened:\n%s", text)
+	}
+}
+
+// logs keeps what is logged.
+type logs struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logs) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }
