@@ -141,7 +141,8 @@ func (c *deviceConn) live(latency time.Duration) {
 }
 
 // redial is how long after a dial the next one comes at the earliest. Within it
-// the clocks of the instances do not say which connection is the newer one.
+// the clocks of the instances do not say which connection is the newer one, but
+// an instance that closed one itself must know.
 const redial = 2500 * time.Millisecond
 
 // lost looks at how a connection ended. Call with the world's mutex held.
@@ -155,7 +156,7 @@ func (d *device) lost(c *deviceConn) {
 		d.w.failf("%s: closed with %d", c, c.code)
 	case 4409:
 		for _, other := range d.conns {
-			if other != c && (!other.ended || other.endedAt.After(c.dialed) || c.dialed.Sub(other.dialed) < redial) {
+			if other != c && (!other.ended || other.endedAt.After(c.dialed) || other.code < 1001 && c.dialed.Sub(other.dialed) < redial) {
 				return
 			}
 		}

@@ -3,6 +3,7 @@ package simtest
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -62,6 +63,20 @@ var found = []struct {
 			{3000, "send", 0, 0, 0}, {1000, "away", 0, 0, 5}, {0, "flood", 0, 0, 0}, {1000, "device", 0, 1, 0}, {1000, "device", 0, 0, 0},
 			{300, "flood", 1, 0, 0}, {1000, "device", 0, 1, 0}, {300, "flood", 0, 0, 0}, {1000, "flood", 1, 1, 0}, {1000, "flood", 1, 1, 0},
 			{3000, "notices", 0, 0, 0}},
+	}},
+	{"the host is away for so long that its queue is full (by hand)", plan{
+		Seed: 7, Instances: 1, Devices: 1, Ring: 16, Page: 200, Steps: slices.Concat([]step{
+			{3000, "send", 0, 0, 0}, {1000, "away", 0, 0, 5}}, slices.Repeat([]step{{100, "send", 0, 0, 0}}, 80)),
+	}},
+	{"a half-open connection ends long after another one took over (by hand)", plan{
+		Seed: 8, Instances: 1, Devices: 1, Ring: 64, Page: 200, Steps: []step{
+			{3000, "device", 0, 0, 0}, {3000, "send", 0, 0, 0}, {1000, "send", 0, 0, 0}, {1500, "mute", 0, 0, 0}, {100, "device", 0, 0, 0},
+			{1000, "send", 0, 0, 0}, {60000, "quiet", 0, 0, 0}},
+	}},
+	{"a replay was ahead of the tail: what had ended was told as running", plan{
+		Seed: 761189524, Instances: 2, Devices: 3, Ring: 24, Page: 10, Rates: profiles[1], Steps: []step{
+			{20, "crash", 2, 0, 5}, {1000, "step", 1, 0, 2}, {100, "twice", 0, 1, 2}, {3000, "host", 1, 1, 3}, {20, "mute", 0, 2, 2},
+			{20, "notices", 0, 2, 2}, {3000, "step", 2, 0, 1}, {3000, "send", 1, 0, 5}},
 	}},
 	{"hello named a turn whose end was in the log: busy for ever", plan{
 		Seed: 2, Instances: 1, Devices: 3, Ring: 64, Page: 3, Rates: profiles[1], Steps: []step{
