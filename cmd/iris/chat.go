@@ -53,7 +53,11 @@ you are the operator, by itself (IRIS_URL and IRIS_ADMIN_TOKEN). The pairing is
 kept in your configuration folder.
 
 Through a pipe each line is a message, sent when the one before is answered;
-at the end of the input iris waits for the last answer. /quit or Ctrl-D leaves.`,
+at the end of the input iris waits for the last answer. /quit or Ctrl-D leaves.
+
+When the agent asks something, the next line is the answer: a number, or words
+where it takes them. /stop ends what the agent does, /go NAME moves to another
+channel or thread; every other / command is the agent's.`,
 		Example: "  iris chat --pair 'iris://pair?url=…&token=…'\n  echo 'What is new?' | iris chat",
 		Args:    args(),
 		RunE: func(cmd *cobra.Command, _ []string) error {

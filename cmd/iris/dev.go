@@ -58,11 +58,8 @@ connection is not encrypted: use it in a network that you trust.`,
   echo 'How is the weather in Oslo?' | iris dev`,
 		Args: args(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.hermes == "" && (f.hermesHome != "" || f.model != hermes.Model{}) {
-				return &usageError{cmd.CommandPath(), errors.New("--hermes-home, --model and --model-url go with --hermes")}
-			}
-			if f.hermesHome != "" && (f.model != hermes.Model{}) {
-				return &usageError{cmd.CommandPath(), errors.New("--hermes-home brings its own model settings: leave --model and --model-url out")}
+			if err := f.check(); err != nil {
+				return &usageError{cmd.CommandPath(), err}
 			}
 			return dev(cmd.Context(), std, f)
 		},
@@ -78,6 +75,17 @@ connection is not encrypted: use it in a network that you trust.`,
 	cmd.Flags().StringVar(&f.model.Name, "model", "", "model that hermes shall ask for")
 	cmd.Flags().DurationVar(&f.pace, "pace", 100*time.Millisecond, "how long the built-in agent takes for a word")
 	return cmd
+}
+
+// check reports flags that do not go together.
+func (f devFlags) check() error {
+	switch {
+	case f.hermes == "" && (f.hermesHome != "" || f.model != hermes.Model{}):
+		return errors.New("--hermes-home, --model and --model-url go with --hermes")
+	case f.hermesHome != "" && (f.model != hermes.Model{}):
+		return errors.New("--hermes-home brings its own model settings: leave --model and --model-url out")
+	}
+	return nil
 }
 
 // dev starts everything, chats, and ends everything.

@@ -174,25 +174,9 @@ func (c *Client) Unused(ctx context.Context, gateway string, p Pairing) (bool, e
 // call does one request below /admin and decodes the answer into out, unless
 // that is nil.
 func (c *Client) call(ctx context.Context, method string, path []string, body, out any) error {
-	var in io.Reader
-	if body != nil {
-		b, err := json.Marshal(body)
-		if err != nil {
-			return err
-		}
-		in = bytes.NewReader(b)
-	}
-	for i := range path {
-		path[i] = url.PathEscape(path[i])
-	}
-	req, err := http.NewRequestWithContext(ctx, method, c.base.JoinPath("admin").String()+"/"+strings.Join(path, "/"), in)
+	req, err := c.request(ctx, method, path, body)
 	if err != nil {
 		return err
-	}
-	req.Header.Set("Authorization", "Bearer "+c.token)
-	req.Header.Set("Content-Type", "application/json")
-	if c.Host != "" {
-		req.Host = c.Host
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {
@@ -213,6 +197,31 @@ func (c *Client) call(ctx context.Context, method string, path []string, body, o
 		return fmt.Errorf("%s does not answer like an Iris gateway: %w", c.base, err)
 	}
 	return nil
+}
+
+// request makes the request of a call.
+func (c *Client) request(ctx context.Context, method string, path []string, body any) (*http.Request, error) {
+	var in io.Reader
+	if body != nil {
+		b, err := json.Marshal(body)
+		if err != nil {
+			return nil, err
+		}
+		in = bytes.NewReader(b)
+	}
+	for i := range path {
+		path[i] = url.PathEscape(path[i])
+	}
+	req, err := http.NewRequestWithContext(ctx, method, c.base.JoinPath("admin").String()+"/"+strings.Join(path, "/"), in)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+c.token)
+	req.Header.Set("Content-Type", "application/json")
+	if c.Host != "" {
+		req.Host = c.Host
+	}
+	return req, nil
 }
 
 func (c *Client) unreachable(err error) error {

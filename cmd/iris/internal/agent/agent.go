@@ -2,9 +2,7 @@ package agent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -37,6 +35,7 @@ type Agent struct {
 	spool   *spool
 	process string
 	lanes   *lanes
+	prompts *prompts
 }
 
 // Version and model that the agent claims.
@@ -53,7 +52,7 @@ func New(cfg Config) *Agent {
 	if cfg.MaxRetry == 0 {
 		cfg.MaxRetry = time.Minute
 	}
-	a := &Agent{cfg: cfg, spool: newSpool(), process: iris.NewID("p_")}
+	a := &Agent{cfg: cfg, spool: newSpool(), process: iris.NewID("p_"), prompts: newPrompts()}
 	a.lanes = newLanes(a)
 	return a
 }
@@ -198,31 +197,6 @@ func (a *Agent) read(session, ctx context.Context, conn *websocket.Conn) error {
 			a.logError(data)
 		}
 	}
-}
-
-// inbound takes an item, once, and gives messages to their lane.
-func (a *Agent) inbound(ctx context.Context, data []byte) error {
-	var in struct {
-		Cursor   int64           `json:"cursor"`
-		Item     int             `json:"item"`
-		Items    int             `json:"items"`
-		Kind     string          `json:"kind"`
-		ChatID   string          `json:"chat_id"`
-		ThreadID string          `json:"thread_id"`
-		Body     json.RawMessage `json:"body"`
-	}
-	if err := json.Unmarshal(data, &in); err != nil {
-		return fmt.Errorf("inbound: %w", err)
-	}
-	if !a.spool.take(position{in.Cursor, in.Item}, in.Items) || in.Kind != link.InboundMessage {
-		return nil
-	}
-	m, err := link.Decode[link.Message](in.Body)
-	if err != nil {
-		return err
-	}
-	a.lanes.put(ctx, iris.Lane{ChatID: in.ChatID, ThreadID: in.ThreadID}, m)
-	return nil
 }
 
 func (a *Agent) logError(data []byte) {

@@ -41,6 +41,15 @@ func (a *Agent) perform(ctx context.Context, t *turn, m link.Message) error {
 			}
 		}
 	}
+	if s.ask != nil {
+		var err error
+		if s.answer, err = a.put(ctx, t, s); err != nil {
+			return err
+		}
+	}
+	for _, text := range a.lanes.told(t.lane) {
+		s.answer += "\n\nMeanwhile you told me " + quoted(text) + ", and I heard it."
+	}
 	id, began, err := t.say(ctx, s.answer, m.MessageID)
 	if err != nil {
 		return err
@@ -56,6 +65,9 @@ var catalogue = []link.Command{
 	{Name: "/help", Description: "What I can show", Category: "Info", Aliases: []string{}},
 	{Name: "/status", Description: "What I remember of this lane", Category: "Info", Aliases: []string{}},
 	{Name: "/stop", Description: "Stop the running answer", Category: "Session", Aliases: []string{}},
+	{Name: "/model", Description: "Choose a (pretended) model", Category: "Configuration", Aliases: []string{}},
+	{Name: "/reasoning", Description: "How hard I shall pretend to think", Category: "Configuration", Aliases: []string{}},
+	{Name: "/undo", Description: "Forget the last turn, after a question", Category: "Session", Aliases: []string{}},
 	{Name: "/new", Description: "Begin anew", Category: "Session", Aliases: []string{"/reset"}},
 }
 
@@ -65,9 +77,11 @@ func isCommand(text string) bool { return strings.HasPrefix(strings.TrimSpace(te
 // command answers a slash command, in a short turn of its own.
 func (a *Agent) command(lane iris.Lane, m link.Message) {
 	t := a.begin(lane, link.SourceCommand, m.MessageID)
-	a.spool.add(t, link.KindSend, "", link.Send{
-		MessageID: iris.NewID("m_"), Text: a.obey(lane, strings.Fields(m.Text)[0]), ReplyTo: m.MessageID, Notify: true,
-	}, nil)
+	if name := strings.Fields(m.Text)[0]; !a.menu(t, name) {
+		a.spool.add(t, link.KindSend, "", link.Send{
+			MessageID: iris.NewID("m_"), Text: a.obey(lane, name), ReplyTo: m.MessageID, Notify: true,
+		}, nil)
+	}
 	t.end(link.OutcomeCompleted, 0)
 }
 

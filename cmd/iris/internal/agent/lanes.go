@@ -24,6 +24,7 @@ type laneState struct {
 	working bool               // a goroutine answers the queue
 	stop    context.CancelFunc // ends the turn that runs, nil when none does
 	turns   int                // answered since /new
+	steered []string           // what a person has told the turn that runs
 }
 
 func newLanes(a *Agent) *lanes {
@@ -79,7 +80,7 @@ func (l *lanes) work(ctx context.Context, lane iris.Lane, st *laneState) {
 		l.agent.answer(turnCtx, lane, m, turns)
 
 		l.mu.Lock()
-		st.stop = nil
+		st.stop, st.steered = nil, nil
 		l.mu.Unlock()
 		stop()
 	}
@@ -95,6 +96,29 @@ func (l *lanes) halt(lane iris.Lane) bool {
 	}
 	st.stop()
 	return true
+}
+
+// steer tells the turn that runs in a lane something, and reports whether one
+// does.
+func (l *lanes) steer(lane iris.Lane, text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	st := l.lane(lane)
+	if st.stop == nil {
+		return false
+	}
+	st.steered = append(st.steered, text)
+	return true
+}
+
+// told returns what the turn that runs in a lane was told, once.
+func (l *lanes) told(lane iris.Lane) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	st := l.lane(lane)
+	told := st.steered
+	st.steered = nil
+	return told
 }
 
 // forget begins a lane anew and returns how many turns it had.

@@ -13,7 +13,9 @@ import (
 // script is how a message is answered.
 type script struct {
 	steps   []step
-	thought string // the reasoning behind the answer
+	ask     *choice   // a question; its answer makes the answer
+	then    *toolCall // runs when an approval was given
+	thought string    // the reasoning behind the answer
 	answer  string
 }
 
@@ -37,6 +39,9 @@ const help = `I am the small agent built into Iris. I have no model, only a few 
 
 - "weather in Oslo": I call a (pretended) tool
 - "terminal": several tools, one of them fails
+- "dinner": I ask you a question, and wait for the answer
+- "delete": I ask whether I may
+- /model, /reasoning, /undo: menus, which you answer when you like
 - "think": I show what I think
 - "long": a long answer, to watch it stream, or to send /stop meanwhile
 - "hermes": how to put a real agent in my place`
@@ -87,6 +92,10 @@ func scriptFor(m link.Message) script {
 		return weather(m.Text)
 	case has("terminal", "tool", "shell"):
 		return terminal()
+	case has("dinner", "question", "ask", "cook"):
+		return dinner()
+	case has("delete", "danger"):
+		return danger()
 	case has("hermes", "connect"):
 		return script{thought: "Somebody wants to replace me. That is what I am for.", answer: hermesHowTo}
 	case has("long", "markdown", "story"):

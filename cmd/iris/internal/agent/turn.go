@@ -24,6 +24,7 @@ type turn struct {
 	messages  []message
 	tools     []link.TurnTool
 	reasoning string
+	prompts   []string // open ones that it waits for
 
 	endSeq    int64 // of its turn.end, 0 while it runs
 	toolCount int
@@ -38,6 +39,9 @@ type message struct {
 
 // begin opens a turn that message trigger has caused.
 func (a *Agent) begin(lane iris.Lane, source, trigger string) *turn {
+	// The history sorts by time, and events tell it in milliseconds: what began
+	// in that of its question would stand before it.
+	time.Sleep(time.Millisecond)
 	t := &turn{spool: a.spool, pace: a.cfg.Pace, id: iris.NewID("tn_"), lane: lane, source: source, started: time.Now()}
 	a.spool.add(t, link.KindTurnStart, "", link.TurnStart{Trigger: trigger, Source: source}, func() {
 		a.spool.turns = append(a.spool.turns, t)
@@ -53,8 +57,14 @@ func (t *turn) snapshot() link.Turn {
 	}
 	return link.Turn{
 		Turn: t.id, ChatID: t.lane.ChatID, ThreadID: t.lane.ThreadID, StartedAt: t.started.UnixMilli(), Source: t.source,
-		Messages: messages, Tools: slices.Clone(t.tools), Prompts: []string{}, Reasoning: t.reasoning,
+		Messages: messages, Tools: slices.Clone(t.tools), Prompts: append([]string{}, t.prompts...), Reasoning: t.reasoning,
 	}
+}
+
+// answered notes that the turn waits for a prompt no longer. The caller holds
+// the mutex.
+func (t *turn) answered(prompt string) {
+	t.prompts = slices.DeleteFunc(t.prompts, func(id string) bool { return id == prompt })
 }
 
 // say streams a message word by word, and returns its id and when it began. It
@@ -143,7 +153,7 @@ func (t *turn) end(outcome string, context float64) {
 	if t.source == link.SourceUser {
 		body.Runtime = link.Runtime{Model: modelName, ContextPct: context, Cwd: "~", Latency: time.Since(t.started).Seconds()}
 	}
-	t.spool.add(t, link.KindTurnEnd, "", body, func() { t.endSeq = t.spool.seq + 1 })
+	t.spool.add(t, link.KindTurnEnd, "", body, func() { t.endSeq, t.prompts = t.spool.seq+1, nil })
 }
 
 // wait lets time pass, so that a person can watch. Without pace it only looks

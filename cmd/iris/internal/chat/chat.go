@@ -13,7 +13,6 @@ import (
 	"iris-gateway/cmd/iris/internal/device"
 	"iris-gateway/cmd/iris/internal/terminal"
 	"iris-gateway/handlers/wire"
-	"iris-gateway/iris"
 )
 
 // Options say how to chat.
@@ -66,11 +65,12 @@ type chat struct {
 	held       []device.Frame
 	history    string // id of the request
 	host       wire.State
-	waiting    map[string]bool   // client ids without echo
-	unread     map[string]string // own messages, by id, that the host does not have yet
-	typed      string            // what was typed at the prompt, as long as nothing stands below it
-	next       string            // with pipes: a line that waits
-	turn       *exchange         // with pipes: what has to be answered before the next line
+	waiting    map[string]bool    // client ids without echo
+	due        map[string]request // requests without answer, by their id
+	unread     map[string]string  // own messages, by id, that the host does not have yet
+	typed      string             // what was typed at the prompt, as long as nothing stands below it
+	next       string             // with pipes: a line that waits
+	turn       *exchange          // with pipes: what has to be answered before the next line
 	online     bool
 	trouble    string // why there is no connection, as told
 	refused    error
@@ -94,9 +94,9 @@ func newChat(ctx context.Context, opts Options) *chat {
 	c := &chat{
 		opts: opts, clientRuns: true, events: make(chan device.Event), lines: readLines(ctx, opts.In),
 		view:    newView(screen{out: out, style: opts.Style, live: opts.Live, width: opts.Width}),
-		waiting: map[string]bool{}, unread: map[string]string{},
+		waiting: map[string]bool{}, due: map[string]request{}, unread: map[string]string{},
 	}
-	c.view.reasoning = opts.Reasoning
+	c.view.reasoning, c.view.own = opts.Reasoning, opts.Device.DeviceID
 	opts.Device.SkipFirstReplay = true
 	opts.Device.Handle = func(e device.Event) {
 		select {
@@ -147,7 +147,7 @@ func readLines(ctx context.Context, in io.Reader) <-chan string {
 func (c *chat) loop(ctx context.Context, ended <-chan error) error {
 	for {
 		c.hint()
-		if c.next != "" && c.ready && c.turn == nil {
+		if c.next != "" && c.ready && c.takesLine() {
 			text := c.next
 			c.next = ""
 			if c.line(text) {
@@ -170,13 +170,7 @@ func (c *chat) loop(ctx context.Context, ended <-chan error) error {
 				return err
 			}
 		case line, ok := <-lines:
-			if !ok {
-				c.lines = nil
-				break
-			}
-			if !c.opts.Interactive {
-				c.next = line
-			} else if c.line(line) {
+			if c.read(line, ok) {
 				return nil
 			}
 		case <-c.turn.quiet():
@@ -190,10 +184,37 @@ func (c *chat) loop(ctx context.Context, ended <-chan error) error {
 	}
 }
 
+// read takes what comes from the input, ok is false at its end. It reports
+// whether that ends the chat at once.
+func (c *chat) read(line string, ok bool) (quit bool) {
+	switch {
+	case !ok:
+		c.lines = nil
+	case c.opts.Interactive:
+		return c.line(line)
+	default:
+		c.next = line
+	}
+	return false
+}
+
+// takesLine reports, with pipes, whether the next line may go: when all is
+// answered, or when the agent asks something and this is the answer.
+func (c *chat) takesLine() bool {
+	if len(c.due) > 0 {
+		return false
+	}
+	p, open := c.view.question()
+	return c.turn == nil || open && p.waits
+}
+
 // late says what did not come in time.
 func (c *chat) late() error {
 	if !c.ready {
 		return fmt.Errorf("no connection within %s", c.opts.Wait)
+	}
+	if p, open := c.view.question(); open {
+		return fmt.Errorf("nobody has answered %q within %s", terminal.CleanLine(p.question), c.opts.Wait)
 	}
 	return fmt.Errorf("no complete answer within %s; it will be in the history", c.opts.Wait)
 }
@@ -204,7 +225,7 @@ func (c *chat) finished() bool {
 	if c.opts.Interactive {
 		return true
 	}
-	return c.ready && c.turn == nil && c.next == ""
+	return c.ready && c.turn == nil && c.next == "" && len(c.due) == 0
 }
 
 // line takes a line that was typed, and reports whether it ends the chat.
@@ -219,7 +240,10 @@ func (c *chat) line(text string) (quit bool) {
 	case "/quit", "/exit":
 		return true
 	}
-	id, err := c.client.Send(iris.Lane{ChatID: c.view.lane.ChatID}, text)
+	if c.ownCommand(text) || c.reply(text) {
+		return false
+	}
+	id, err := c.client.Send(c.view.lane, text)
 	if err != nil {
 		c.refuse(err)
 		return false

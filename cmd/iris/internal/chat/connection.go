@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"errors"
 	"fmt"
 
 	"iris-gateway/cmd/iris/internal/device"
@@ -29,14 +30,21 @@ func (c *chat) say(text string) {
 
 func (c *chat) connected(e device.Connected) {
 	c.trouble, c.host, c.online = "", "", true
+	if len(c.due) > 0 {
+		for _, r := range c.due {
+			c.view.pending(r.picker, false)
+		}
+		clear(c.due)
+		c.refuse(errors.New("the connection broke: perhaps it did not arrive, try again"))
+	}
 	for _, ch := range e.Ack.Channels {
 		lane := iris.Lane{ChatID: ch.ChatID, ThreadID: ch.ThreadID}
-		c.view.names[lane] = ch.Name
-		if ch.IsDefault {
+		c.view.names[lane], c.view.working[lane] = ch.Name, ch.Busy
+		if ch.IsDefault && c.view.lane.ChatID == "" { // else the person has chosen
 			c.view.lane = lane
-			c.view.busy = ch.Busy
 		}
 	}
+	c.view.busy = c.view.working[c.view.lane]
 }
 
 func (c *chat) synced(e device.Synced) error {

@@ -30,6 +30,9 @@ func (e *exchange) is(clientID string) bool { return e != nil && e.clientID == c
 
 func (e *exchange) sent() { e.taken = true }
 
+// settle begins an exchange whose answer may be nothing at all.
+func (e *exchange) settle() { e.taken, e.timer = true, time.After(e.silence) }
+
 // frame follows the lane.
 func (e *exchange) frame(frameType string) {
 	if e == nil || !e.taken {

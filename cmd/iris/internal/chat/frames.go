@@ -34,6 +34,9 @@ func (c *chat) frame(f device.Frame) error {
 }
 
 func (c *chat) show(f device.Frame) error {
+	if show, err := c.answer(f); !show || err != nil {
+		return err
+	}
 	switch f.Type {
 	case "read.receipt":
 		return with(f, func(p wire.ReadReceipt) { c.received(p.MessageID) })
@@ -112,6 +115,8 @@ func (c *chat) hint() {
 		v.show("connecting …", dim)
 	case tool != "":
 		v.show(tool, dim)
+	case c.asks():
+		v.show(markAsk, v.style.Accent)
 	case v.busy:
 		v.show("… thinking", dim)
 	case len(c.waiting) > 0:
@@ -121,4 +126,10 @@ func (c *chat) hint() {
 	default:
 		v.clear()
 	}
+}
+
+// asks reports whether the agent waits for what is typed next.
+func (c *chat) asks() bool {
+	_, open := c.view.question()
+	return open && c.opts.Interactive && c.lines != nil && len(c.due) == 0
 }

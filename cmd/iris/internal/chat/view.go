@@ -35,6 +35,10 @@ type view struct {
 	running []int // tools that run, oldest first
 	notes   map[int]string
 	busy    bool
+	working map[iris.Lane]bool // lanes with a turn
+	pickers []asking           // questions that wait, oldest first
+	asked   map[string]bool    // all questions that were shown or closed
+	own     string             // id of this device
 }
 
 // bubble is a streamed message.
@@ -46,15 +50,30 @@ type bubble struct {
 func newView(s screen) *view {
 	return &view{
 		screen: s, names: map[iris.Lane]string{}, done: map[string]bool{}, bubbles: map[string]*bubble{},
-		tools: map[int]wire.ToolStart{}, notes: map[int]string{},
+		tools: map[int]wire.ToolStart{}, notes: map[int]string{}, working: map[iris.Lane]bool{}, asked: map[string]bool{},
 	}
 }
 
 // frame shows a frame. Types that it does not know are ignored.
 func (v *view) frame(f device.Frame) error {
+	switch kind, _, _ := strings.Cut(f.Type, "."); {
+	case kind == "channel":
+		return v.directory(f)
+	case f.Type == "picker.closed":
+		return with(f, func(p wire.PickerClosed) { v.answered(p, v.own) })
+	case kind == "picker":
+		return v.ask(f)
+	case f.Type == "agent.busy" || f.Type == "agent.idle":
+		v.working[f.Lane] = f.Type == "agent.busy"
+	}
 	if f.Lane.ChatID != "" && f.Lane != v.lane {
 		return v.elsewhere(f)
 	}
+	return v.here(f)
+}
+
+// here shows a frame of the lane that is shown as it lives.
+func (v *view) here(f device.Frame) error {
 	switch f.Type {
 	case "message":
 		return with(f, v.message)
@@ -242,17 +261,16 @@ func (v *view) idle() {
 
 // elsewhere shows what was said in another lane, once it is whole.
 func (v *view) elsewhere(f device.Frame) error {
-	name := v.names[f.Lane]
-	if name == "" {
-		name = f.Lane.ChatID
-	}
+	name := v.name(f.Lane)
 	say := func(id, text string) {
 		if !v.done[id] {
 			v.done[id] = true
-			v.block("["+terminal.CleanLine(name)+"] ", terminal.CleanLine(text), v.style.Dim, plain)
+			v.block("["+name+"] ", terminal.CleanLine(text), v.style.Dim, plain)
 		}
 	}
 	switch f.Type {
+	case "notification":
+		return with(f, v.notification)
 	case "message":
 		return with(f, func(p wire.Message) { say(p.MessageID, p.Text) })
 	case "message.stop":
