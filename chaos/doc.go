@@ -18,5 +18,6 @@
 //	observer_test.go  the log as it was written, entries that the ring dropped too
 //	oracle_*_test.go  what must be true of it
 //	numbers_test.go   what the processes counted of themselves
-//	chaos_test.go     the runs; drain_test.go is the end of an instance in traffic
+//	chaos_test.go     the runs
+//	stale_test.go     a commit that comes late; drain_test.go the end of an instance in traffic
 package chaos

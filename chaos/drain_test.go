@@ -47,8 +47,9 @@ func TestDrain(t *testing.T) {
 	for _, p := range w.phones {
 		p.checkDrained()
 		p.instances = []*instance{next}
-		p.run(ctx, calm)
+		visits.Go(func() { p.run(ctx, calm) })
 	}
+	visits.Wait()
 	w.settle(ctx)
 	for _, p := range w.phones {
 		if err := p.finish(ctx, w.observer.head()); err != nil {
@@ -78,7 +79,7 @@ func (p *phone) chatter(ctx context.Context) {
 		if !p.write(s, v, l) {
 			break
 		}
-		wait(ctx.Done(), between(p.rng, 0, 60*time.Millisecond))
+		wait(ctx.Done(), between(p.rng, 0, 150*time.Millisecond))
 	}
 	p.await(ctx, v, 10*time.Second, func() bool { return false })
 	p.readers.Wait()
