@@ -72,11 +72,21 @@ func Run(ctx context.Context, cfg Config, opts Options) (err error) {
 		return err
 	}
 	defer closePush()
-	hubCfg := hub.Config{Store: st, LogEntries: cfg.LogEntries.N, Log: opts.Log, Metrics: m.hub}
+	srv := newServer(cfg, st, pusher, m, opts.Log)
+	addrs := map[string]string{"addr": ln.Addr().String(), "store": cfg.Store}
+	if metricsAddr != "" {
+		addrs["metrics"] = metricsAddr
+	}
+	return serve(ctx, ln, srv, addrs, opts)
+}
+
+// newServer puts hub, pusher and handlers together.
+func newServer(cfg Config, st store, pusher *push.Pusher, m *metrics, log *slog.Logger) *handlers.Server {
+	hubCfg := hub.Config{Store: st, LogEntries: cfg.LogEntries.N, Log: log, Metrics: m.hub}
 	if pusher != nil {
 		hubCfg.Notifier = pusher
 	}
-	srv := handlers.New(handlers.Config{
+	return handlers.New(handlers.Config{
 		Store:          st,
 		Hub:            hub.New(hubCfg),
 		Push:           pusher,
@@ -85,13 +95,8 @@ func Run(ctx context.Context, cfg Config, opts Options) (err error) {
 		MaxSockets:     cfg.MaxSockets.N,
 		RateLimits:     cfg.RateLimits == On,
 		TrustForwarded: cfg.Service != "",
-		Log:            opts.Log,
+		Log:            log,
 	})
-	addrs := map[string]string{"addr": ln.Addr().String(), "store": cfg.Store}
-	if metricsAddr != "" {
-		addrs["metrics"] = metricsAddr
-	}
-	return serve(ctx, ln, srv, addrs, opts)
 }
 
 // openStore opens what cfg.Store names and makes sure that it answers.
