@@ -4,6 +4,8 @@
 #   make test     everything: lint, the plugin's unit tests, all Go tests with the
 #                 race detector, end to end with a real hermes
 #   make lint     gofmt, go vet, staticcheck
+#   make test-hermes  the plugin and end to end; with HERMES_SOURCE=DIR on that source
+#                 tree of hermes-agent instead of the installed one
 #   make bench    benchmarks
 #   make chaos    gateways killed, frozen and cut off at random for CHAOS_TIME (10m)
 #   make build    the binaries, into bin/
@@ -13,7 +15,7 @@ TESTENV := .cache/bin/testenv
 
 CHAOS_TIME ?= 10m
 
-.PHONY: test lint bench chaos build testenv all-tests plugin-test go-test
+.PHONY: test test-hermes lint bench chaos build testenv all-tests hermes-tests plugin-test go-test
 
 # What is missing on this machine is said before anything is built.
 test: testenv
@@ -24,6 +26,14 @@ all-tests:
 	$(MAKE) --no-print-directory lint
 	$(MAKE) --no-print-directory plugin-test
 	$(MAKE) --no-print-directory go-test
+
+# The dependencies are those of the installed hermes-agent.
+test-hermes: testenv
+	$(TESTENV) -race -hermes -- $(MAKE) --no-print-directory hermes-tests
+
+hermes-tests:
+	PYTHONPATH="$(abspath $(HERMES_SOURCE))" $(MAKE) --no-print-directory plugin-test
+	HERMES_SOURCE="$(abspath $(HERMES_SOURCE))" go test -race -count=1 -timeout=30m ./e2e/...
 
 # -count=1: the end-to-end tests build other packages, which the test cache does not see.
 go-test:

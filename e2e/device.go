@@ -150,11 +150,20 @@ func (d *Device) TryWrite(t testing.TB, text string) error {
 // Request sends a request with an id and returns its answer, also when that is an error.
 func (d *Device) Request(t testing.TB, kind, chat string, payload any) Frame {
 	t.Helper()
+	return d.RequestIn(t, kind, chat, "", payload)
+}
+
+// RequestIn is Request in a thread.
+func (d *Device) RequestIn(t testing.TB, kind, chat, thread string, payload any) Frame {
+	t.Helper()
 	id, mark := d.nextID, d.Mark()
 	d.nextID++
 	f := map[string]any{"v": 1, "id": id, "type": kind, "payload": payload}
 	if chat != "" {
 		f["chat_id"] = chat
+	}
+	if thread != "" {
+		f["thread_id"] = thread
 	}
 	b, err := json.Marshal(f)
 	if err != nil {
@@ -198,11 +207,18 @@ func (d *Device) Frames(mark int) []Frame {
 // Await waits for the first frame after the mark that match accepts.
 func (d *Device) Await(t testing.TB, mark int, what string, match func(Frame) bool) Frame {
 	t.Helper()
-	f, err := d.await(mark, match)
+	f, _ := d.AwaitNext(t, mark, what, match)
+	return f
+}
+
+// AwaitNext is Await that also returns the mark behind the frame.
+func (d *Device) AwaitNext(t testing.TB, mark int, what string, match func(Frame) bool) (Frame, int) {
+	t.Helper()
+	f, next, err := d.await(mark, match)
 	if err != nil {
 		t.Fatalf("%s awaited %s, but %v; it got:\n%s\nand the log has:\n%s", d.Name, what, err, list(d.Frames(mark)), d.readLog(t))
 	}
-	return f
+	return f, next
 }
 
 // readLog is what a sync from the start brings, for a person who looks for what
@@ -214,37 +230,37 @@ func (d *Device) readLog(t testing.TB) string {
 	d.Dial(t)
 	mark := d.Mark()
 	_ = d.TryWrite(t, d.HelloFrame())
-	if _, err := d.await(mark, Is("hello.ack")); err != nil {
+	if _, _, err := d.await(mark, Is("hello.ack")); err != nil {
 		return "  " + err.Error()
 	}
 	mark = d.Mark()
 	_ = d.TryWrite(t, `{"v":1,"type":"sync","id":"log","payload":{"cursor":0}}`)
-	_, err := d.await(mark, func(f Frame) bool { return string(f.ID) == `"log"` })
+	_, _, err := d.await(mark, func(f Frame) bool { return string(f.ID) == `"log"` })
 	if err != nil {
 		return "  " + err.Error()
 	}
 	return list(d.Frames(mark))
 }
 
-func (d *Device) await(mark int, match func(Frame) bool) (Frame, error) {
+func (d *Device) await(mark int, match func(Frame) bool) (Frame, int, error) {
 	deadline := time.After(waitLimit)
 	for {
 		d.mu.Lock()
 		fresh, changed, err := d.frames[mark:], d.changed, d.err
 		d.mu.Unlock()
-		for _, f := range fresh {
+		for i, f := range fresh {
 			if match(f) {
-				return f, nil
+				return f, mark + i + 1, nil
 			}
 		}
 		mark += len(fresh)
 		if err != nil {
-			return Frame{}, fmt.Errorf("the connection ended: %w", err)
+			return Frame{}, mark, fmt.Errorf("the connection ended: %w", err)
 		}
 		select {
 		case <-changed:
 		case <-deadline:
-			return Frame{}, fmt.Errorf("it did not come within %s", waitLimit)
+			return Frame{}, mark, fmt.Errorf("it did not come within %s", waitLimit)
 		}
 	}
 }
@@ -253,7 +269,7 @@ func (d *Device) await(mark int, match func(Frame) bool) (Frame, error) {
 // close code, -1 when the connection ended without one, and the error that says it.
 func (d *Device) AwaitClose(t testing.TB, mark int) (websocket.StatusCode, error) {
 	t.Helper()
-	_, err := d.await(mark, func(Frame) bool { return false })
+	_, _, err := d.await(mark, func(Frame) bool { return false })
 	d.mu.Lock()
 	ended := d.err
 	d.mu.Unlock()

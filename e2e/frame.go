@@ -37,7 +37,11 @@ type Frame struct {
 			ChatID    string `json:"chat_id"`
 			IsDefault bool   `json:"is_default"`
 		} `json:"channels"`
-		Interrupted bool `json:"interrupted"`
+		Interrupted bool   `json:"interrupted"`
+		ChatID      string `json:"chat_id"`
+		ThreadID    string `json:"thread_id"`
+		PickerID    string `json:"picker_id"`
+		Index       int    `json:"index"`
 	} `json:"-"`
 }
 

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -32,6 +33,7 @@ type HermesConfig struct {
 	ModelURL string
 	IrisURL  string
 	Token    string // host token
+	Source   string // a source tree that is run instead of the installed hermes-agent; "" for none
 }
 
 // NewHermes prepares a home; Start starts it.
@@ -67,6 +69,9 @@ func NewHermes(c HermesConfig) (*Hermes, error) {
 		"HTTP_PROXY=http://127.0.0.1:9", "HTTPS_PROXY=http://127.0.0.1:9", "NO_PROXY=127.0.0.1,localhost",
 		"IRIS_URL=" + c.IrisURL, "IRIS_TOKEN=" + c.Token, runMark,
 	}
+	if c.Source != "" {
+		env = append(env, "PYTHONPATH="+c.Source)
+	}
 	return &Hermes{python: c.Python, home: home, env: env, out: newOutput()}, nil
 }
 
@@ -100,8 +105,48 @@ platforms:
     typing_indicator: false
 `
 
+// Work is the folder in which its tools run.
+func (h *Hermes) Work() string { return filepath.Join(filepath.Dir(h.home), "work") }
+
 // Running tells whether the process runs.
 func (h *Hermes) Running() bool { return h.p != nil && !h.p.Wait(0) }
+
+// Configure replaces texts of its settings, in pairs of old and new, until the test
+// ends. hermes reads some when it needs them, others when it starts.
+func (h *Hermes) Configure(t testing.TB, oldnew ...string) {
+	t.Helper()
+	file := filepath.Join(h.home, "config.yaml")
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(oldnew); i += 2 {
+		if !strings.Contains(string(before), oldnew[i]) {
+			t.Fatalf("no %q in hermes' settings:\n%s", oldnew[i], before)
+		}
+	}
+	write := func(text []byte) {
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	write([]byte(strings.NewReplacer(oldnew...).Replace(string(before))))
+	t.Cleanup(func() { write(before) })
+}
+
+// Run runs a command of hermes beside the gateway that runs.
+func (h *Hermes) Run(t testing.TB, args ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), waitLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, h.python, append([]string{"-m", "hermes_cli.main"}, args...)...)
+	cmd.Dir, cmd.Env = h.home, h.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("hermes %v: %v\n%s", args, err, out)
+	}
+	t.Logf("hermes %v: %s", args, out)
+}
 
 // Start starts the process. Whether it has reached the gateway is seen there
 // (Gateway.AwaitHost).

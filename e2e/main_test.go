@@ -87,6 +87,7 @@ func start(t *testing.T) *stack {
 		s.gate.Start(t)
 	}
 	if s.hermes == nil {
+		s.model = model.Start()
 		s.create(t, python)
 	}
 	s.hermes.ShowOnFailure(t)
@@ -97,19 +98,42 @@ func start(t *testing.T) *stack {
 	return s
 }
 
-// create makes the model, the host's record and hermes' home.
+// create makes the host's record and hermes' home.
 func (s *stack) create(t *testing.T, python string) {
 	t.Helper()
-	s.model = model.Start()
 	s.host = s.gate.CreateHost(t, "home")
 	hermes, err := e2e.NewHermes(e2e.HermesConfig{
 		Python: python, Dir: filepath.Join(s.dir, "hermes"), Plugin: "../plugin/iris",
 		ModelURL: s.model.URL(), IrisURL: s.gate.URL(), Token: s.host.Token,
+		Source: os.Getenv("HERMES_SOURCE"),
 	})
 	if err != nil {
 		t.Fatalf("hermes' home: %v", err)
 	}
 	s.hermes = hermes
+}
+
+// second is another hermes on the same gateway, until the test ends.
+func (s *stack) second(t *testing.T) *stack {
+	t.Helper()
+	other := &stack{dir: t.TempDir(), model: s.model, gate: s.gate}
+	other.create(t, testenv.HermesPython(t))
+	t.Cleanup(other.hermes.Stop)
+	other.hermes.ShowOnFailure(t)
+	other.hermes.Start(t)
+	s.gate.AwaitHost(t, other.host)
+	return other
+}
+
+// restart ends an idle hermes and starts it again.
+func (s *stack) restart(t *testing.T) {
+	t.Helper()
+	phone := e2e.Phone(t, s.gate, s.host, unique("phone-restart"))
+	mark := phone.Mark()
+	s.hermes.Terminate(t)
+	phone.Await(t, mark, "status degraded", func(f e2e.Frame) bool { return f.Type == "status" && f.Body.State == "degraded" })
+	s.hermes.Start(t)
+	phone.Await(t, mark, "status online", func(f e2e.Frame) bool { return f.Type == "status" && f.Body.State == "online" })
 }
 
 // unique makes a name that no other run of a test in this process has used: a

@@ -47,6 +47,9 @@ func (a answer) whole(ctx context.Context, w http.ResponseWriter) {
 			return
 		}
 	}
+	if a.round.Cut {
+		panic(http.ErrAbortHandler)
+	}
 	msg := map[string]any{"role": "assistant", "content": a.round.Text()}
 	if len(a.round.Think) > 0 {
 		msg["reasoning_content"] = strings.Join(a.round.Think, "")
@@ -79,6 +82,9 @@ func (a answer) stream(ctx context.Context, w http.ResponseWriter) {
 			return
 		}
 		out.delta(map[string]any{"content": piece}, nil)
+	}
+	if a.round.Cut {
+		panic(http.ErrAbortHandler)
 	}
 	for i, t := range a.round.Call {
 		out.delta(map[string]any{"tool_calls": []any{map[string]any{"index": i, "id": newID("call"), "type": "function",

@@ -14,6 +14,14 @@ type chatRequest struct {
 	Tools    json.RawMessage `json:"tools"`
 }
 
+// tail is the text of the last message.
+func (r chatRequest) tail() string {
+	if len(r.Messages) == 0 {
+		return ""
+	}
+	return string(r.Messages[len(r.Messages)-1].Content)
+}
+
 type message struct {
 	Role      string            `json:"role"`
 	Content   content           `json:"content"`
@@ -43,13 +51,31 @@ func (c *content) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+var key = regexp.MustCompile(`key=([a-z0-9-]+)`)
+
+// fill puts the key of the user's message into the arguments of the calls.
+func (r Round) fill(user string) Round {
+	found := key.FindStringSubmatch(user)
+	if found == nil {
+		return r
+	}
+	calls := make([]Tool, len(r.Call))
+	for i, c := range r.Call {
+		calls[i] = Tool{c.Name, strings.ReplaceAll(c.Args, "{key}", found[1])}
+	}
+	r.Call = calls
+	return r
+}
+
 var keyword = regexp.MustCompile(`#([a-z0-9]+)`)
 
 // pick chooses the scenario by the last user message and the round by the tool
-// calls made since. A request without tools is one of hermes' own: scenario "".
+// calls made since; hermes' own nudges to go on count as rounds too. A request without tools is one of hermes' own: scenario "".
 func pick(req chatRequest) (scenario string, round int, user string) {
 	for _, m := range req.Messages {
 		switch {
+		case m.Role == "user" && user != "" && strings.HasPrefix(string(m.Content), "[System: "):
+			round++
 		case m.Role == "user":
 			user, round = string(m.Content), 0
 		case m.Role == "assistant" && len(m.ToolCalls) > 0:

@@ -9,13 +9,18 @@ type Round struct {
 	Say    []string // text, piece by piece
 	Call   []Tool   // tool calls after the text
 	Status int      // when set, the request fails with this HTTP status
+	Cut    bool     // the connection breaks after the text
 }
 
-// Tool is a call that the model asks for; Args is JSON.
+// Tool is a call that the model asks for; Args is JSON, in which {key} stands for
+// the word after "key=" in the user's message.
 type Tool struct{ Name, Args string }
 
 // Text is what the round says, whole.
 func (r Round) Text() string { return strings.Join(r.Say, "") }
+
+// Rounds are the rounds of a scenario.
+func Rounds(name string) []Round { return scenarios[name] }
 
 // Text is the answer that ends a scenario: the text of its last round.
 func Text(name string) string {
@@ -56,5 +61,46 @@ var scenarios = map[string][]Round{
 		{Say: []string{"Let me look at the files first, ", "before I answer."}, Call: []Tool{{"terminal", `{"command":"echo hi"}`}}},
 		{Say: []string{"Everything is in order here, ", "nothing is left to do."}},
 	},
+	"one": {{Say: []string{"OK"}}},
+	"several": {
+		{Call: []Tool{{"terminal", `{"command":"echo one"}`}, {"terminal", `{"command":"echo two"}`}, {"read_file", `{"path":"notes-{key}.txt"}`}}},
+		{Call: []Tool{{"terminal", `{"command":"echo four"}`}}},
+		{Say: []string{"Four calls were made, ", "and this is the answer."}},
+	},
+	"toolfail": {
+		{Call: []Tool{{"terminal", `{"command":"echo no good; exit 3"}`}}},
+		{Call: []Tool{{"read_file", `{"path":"/nonexistent.txt"}`}}},
+		{Say: []string{"Both of them failed, ", "as was to be expected."}},
+	},
+	"beats": {
+		{Say: []string{"Let me look at the files first, ", "before I answer."}, Call: []Tool{{"terminal", `{"command":"echo first"}`}}},
+		{Say: []string{"Now a second look, ", "to be quite sure."}, Call: []Tool{{"terminal", `{"command":"echo second"}`}}},
+		{Say: []string{"Final answer: ", "everything is in order here."}},
+	},
+	"gate": { // a command that runs until the test makes a file
+		{Say: []string{"This takes a while, ", "please be patient."},
+			Call: []Tool{{"terminal", `{"command":"until [ -e {key}.go ]; do sleep 0.05; done; echo through"}`}}},
+		{Say: []string{"The gate was opened, ", "and this is the answer."}},
+	},
+	"danger": {
+		{Say: []string{"I will clean up the folder now, ", "if allowed."}, Call: []Tool{{"terminal", `{"command":"rm -rf ./{key}-scratch"}`}}},
+		{Say: []string{"The cleaning step is over, ", "and this is the answer to it."}},
+	},
+	"clarify": {
+		{Call: []Tool{{"clarify", `{"question":"Which colour?","choices":["red","green","blue"]}`}}},
+		{Say: []string{"Thank you, ", "the colour has been noted down."}},
+	},
+	"cronjob": {
+		{Call: []Tool{{"cronjob", `{"action":"create","schedule":"every 24h","prompt":"#one cron","name":"job-{key}","deliver":"origin"}`}}},
+		{Say: []string{"The job has been made, ", "it runs once a day."}},
+	},
 	"http500": {{Status: 500}},
+	"http401": {{Status: 401}},
+	"cut": { // hermes asks to go on
+		{Say: []string{"This answer will be cut off ", "in the mid"}, Cut: true},
+		{Say: []string{"dle, and goes on after that."}},
+	},
+	"cutoff": {{Say: []string{"This answer never comes ", "to an end, "}, Cut: true}},
+	"empty":  {{}},
+	"huge":   {{Say: append(pieces("Paragraph %d: the quick brown fox jumps over the lazy dog, again and again.\n\n", 780), "The end.")}},
 }

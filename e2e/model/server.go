@@ -41,6 +41,7 @@ type Request struct {
 	Round    int    // how many tool rounds came before
 	Stream   bool
 	User     string // the last user message
+	Tail     string // the last message, often a tool's result
 }
 
 // Start starts the server on a free port of the loopback interface.
@@ -116,7 +117,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) {
 		rounds := scenarios[name]
 		script = rounds[min(round, len(rounds)-1)]
 	}
-	control := s.record(Request{Scenario: name, Round: round, Stream: req.Stream, User: user})
+	control := s.record(Request{Scenario: name, Round: round, Stream: req.Stream, User: user, Tail: req.tail()})
 	if script.Status != 0 {
 		fail(w, script.Status, "scripted failure")
 		return
@@ -125,7 +126,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	a := answer{model: req.Model, round: script, control: control, prompt: len(body) / 4}
+	a := answer{model: req.Model, round: script.fill(user), control: control, prompt: len(body) / 4}
 	if req.Stream {
 		a.stream(ctx, w)
 	} else {
