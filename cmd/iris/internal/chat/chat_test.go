@@ -146,7 +146,7 @@ func TestHostAway(t *testing.T) {
 	g := gatewaytest.Start(t)
 	var out, notes bytes.Buffer
 	err := chat.Run(t.Context(), chat.Options{
-		Device: config(g, "d1"), In: strings.NewReader("anybody?"), Out: &out, Notes: &notes, Wait: 300 * time.Millisecond,
+		Device: config(g, "d1"), In: strings.NewReader("anybody?"), Out: &out, Notes: &notes, Wait: 5 * time.Second,
 	})
 	if err == nil || !strings.Contains(err.Error(), "no complete answer") {
 		t.Errorf("Run = %v", err)
