@@ -21,7 +21,7 @@ const relisten = 128
 // Only added documents count: a guard and a scrub change entries too. It costs
 // one read for each entry of others, and one when there is none.
 func (s *Store) Follow(ctx context.Context, g string, after int64, writer string, deliver func([]iris.Entry)) error {
-	listening, stop := context.WithCancel(ctx)
+	listening, stop := listening(ctx)
 	defer stop() // ends the stream; Stop alone would only say that nothing more is sent
 	it := outbox(s.listen, g).
 		Where("cursor", ">", after).Where("writer", "!=", writer).
@@ -50,6 +50,15 @@ func (s *Store) Follow(ctx context.Context, g string, after int64, writer string
 		}
 	}
 	return nil
+}
+
+// listening is a context for a stream that ends with ctx, but has no deadline:
+// Firestore would know of it, and could end the stream with an error of its own
+// a moment before ctx ends.
+func listening(ctx context.Context) (context.Context, context.CancelFunc) {
+	stream, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, cancel)
+	return stream, func() { stop(); cancel() }
 }
 
 // catchUp reads what the listener should have been sent by now, and up to which

@@ -79,7 +79,7 @@ func (s *Store) Lives(ctx context.Context, g string) ([]iris.Live, error) {
 // FollowLive delivers all live documents of a gateway, now and after each
 // change, until ctx ends (nil) or the listener breaks (an error).
 func (s *Store) FollowLive(ctx context.Context, g string, deliver func([]iris.Live)) error {
-	listening, stop := context.WithCancel(ctx)
+	listening, stop := listening(ctx)
 	defer stop()
 	it := lives(s.listen, g).Snapshots(listening)
 	defer it.Stop()
