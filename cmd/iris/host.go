@@ -72,9 +72,15 @@ func (f *hostInstall) run(cmd *cobra.Command, std streams) error {
 	case !plan.Changed():
 		return nil
 	case f.yes:
+		return f.apply(std, plan)
 	case !terminal.Is(std.in):
 		return &usageError{cmd.CommandPath(), errors.New("nothing was changed: there is nobody to ask, so say --yes if this is what you want")}
-	case !terminal.Confirm(std.in, std.err, "\nDo that?"):
+	}
+	yes, err := terminal.Confirm(cmd.Context(), std.in, std.err, "\nDo that?")
+	if err != nil {
+		return err
+	}
+	if !yes {
 		fmt.Fprintln(std.out, "Nothing was changed.")
 		return nil
 	}
@@ -102,7 +108,7 @@ func (f *hostInstall) plan(cmd *cobra.Command, std streams) (*hostsetup.Plan, er
 	}
 	plan, err := hostsetup.PlanInstall(opts)
 	if errors.Is(err, hostsetup.ErrNoToken) && terminal.Is(std.in) {
-		if opts.Token, err = terminal.Secret(std.in, std.err, "Host token of the gateway"); err != nil {
+		if opts.Token, err = terminal.Secret(cmd.Context(), std.in, std.err, "Host token of the gateway"); err != nil {
 			return nil, err
 		}
 		plan, err = hostsetup.PlanInstall(opts)

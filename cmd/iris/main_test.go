@@ -174,7 +174,7 @@ func TestChatKeepsItsPairing(t *testing.T) {
 	}
 	t.Setenv("IRIS_URL", "")
 	t.Setenv("IRIS_ADMIN_TOKEN", "")
-	code, _, errs := irisCLI(t, "hello\n", "chat", "--wait", "300ms")
+	code, _, errs := irisCLI(t, "hello\n", "chat", "--wait", "2s")
 	if code != exitFailed || !strings.Contains(errs, "the gateway keeps the message for it") || !strings.Contains(errs, "no complete answer") {
 		t.Errorf("exit %d, %q", code, errs)
 	}

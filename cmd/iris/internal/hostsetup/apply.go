@@ -108,7 +108,8 @@ func (p *Plan) applyInstall() error {
 	if err := os.MkdirAll(filepath.Dir(statePath(p.Home)), 0o700); err != nil {
 		return err
 	}
-	if err := replace(statePath(p.Home), p.after.encode(), secretMode); err != nil {
+	p.after.Done = false
+	if err := p.note(); err != nil {
 		return err
 	}
 	if p.plugin.change != "" {
@@ -123,8 +124,17 @@ func (p *Plan) applyInstall() error {
 	}
 	p.env.mode = secretMode
 	// config.yaml last: only with it does hermes load the plugin.
-	return errors.Join(p.env.write(), p.config.write())
+	for _, f := range []*file{p.env, p.config} {
+		if err := f.write(); err != nil {
+			return err
+		}
+	}
+	p.after.Done = true
+	return p.note()
 }
+
+// note writes down what was done.
+func (p *Plan) note() error { return replace(statePath(p.Home), p.after.encode(), secretMode) }
 
 func (p *Plan) applyRemove() error {
 	for _, f := range []*file{p.config, p.env} {
@@ -170,12 +180,25 @@ func (p *Plan) backUp(now time.Time) (made []string, err error) {
 		}
 	}
 	if p.config.changed() {
-		if p.Installed() && hash(p.config.before) != p.before.Written {
+		if p.Installed() && hash(p.config.before) != p.before.Written && p.original() != p.config.before {
 			p.after.Original = "" // the user's changes are not in it
 		}
 		p.after.Written = hash(p.config.after)
 	}
 	return made, nil
+}
+
+// original is config.yaml as it was before anything was done, "" if that is not
+// known.
+func (p *Plan) original() string {
+	if p.before.Original == "" {
+		return ""
+	}
+	f, err := open(p.Home, p.before.Original)
+	if err != nil {
+		return "" // then it is undone setting by setting
+	}
+	return f.before
 }
 
 func (f *file) write() error {

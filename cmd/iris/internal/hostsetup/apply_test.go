@@ -10,7 +10,7 @@ import (
 	"iris-gateway/cmd/iris/internal/hostsetup"
 )
 
-// A failure in the middle can be undone: it was noted before.
+// A failure in the middle can be undone, or done again: it was noted before.
 func TestFailsInTheMiddle(t *testing.T) {
 	t.Parallel()
 	home := newHome(t, commented, "")
@@ -26,6 +26,11 @@ func TestFailsInTheMiddle(t *testing.T) {
 	}
 	if err := os.Remove(filepath.Join(home, ".env")); err != nil {
 		t.Fatal(err)
+	}
+	plan = install(t, options(home)) // what was not written yet is not taken for the user's wish
+	complete(t, read(t, home, "config.yaml"))
+	if len(plan.Kept) > 0 {
+		t.Errorf("kept %v", plan.Kept)
 	}
 	remove(t, home)
 	if got := read(t, home, "config.yaml"); got != commented {

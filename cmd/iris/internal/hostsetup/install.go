@@ -163,7 +163,7 @@ func (p *Plan) planSetting(f *yamlFile, s setting) error {
 	case now != nil && asGood(s.Path, now):
 		p.Kept = append(p.Kept, fmt.Sprintf("%s: %s (as good as %s)", dotted(s.Path), inline(now), s.Value))
 		return nil
-	case now != nil && note != nil && !same(now, note.Value):
+	case now != nil && note != nil && p.before.Done && !same(now, note.Value):
 		p.Kept = append(p.Kept, fmt.Sprintf("%s: %s (you have changed it; recommended is %s)", dotted(s.Path), inline(now), s.Value))
 		return nil
 	}

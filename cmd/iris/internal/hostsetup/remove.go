@@ -52,11 +52,8 @@ func (p *Plan) undoConfig(f *yamlFile) error {
 		return err
 	}
 	p.config.after = f.text
-	if p.before.Original == "" || hash(p.config.before) != p.before.Written {
-		return nil
-	}
-	if original, err := open(p.Home, p.before.Original); err == nil && original.exists {
-		p.config.after = original.before
+	if original := p.original(); original != "" && hash(p.config.before) == p.before.Written {
+		p.config.after = original
 	}
 	return nil
 }

@@ -151,6 +151,6 @@ func (p *Plan) Diff() []string {
 }
 
 // secret finds what must not be shown: in hermes' files keys stand in the clear.
-var secret = regexp.MustCompile(`(?i)((?:key|token|secret|password)["']?\s*[:=]\s*)\S.*$`)
+var secret = regexp.MustCompile(`(?i)((?:key|token|secret|password|passwd|authorization|credentials?)["']?\s*[:=]\s*)\S.*$`)
 
 func mask(line string) string { return secret.ReplaceAllString(line, "${1}••••") }

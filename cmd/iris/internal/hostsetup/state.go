@@ -17,6 +17,7 @@ import (
 // the plugin, and only its owner may read it: an older token may be in it.
 type state struct {
 	Version  int        `json:"version"` // 0 when nothing was done
+	Done     bool       `json:"done"`    // the last install went through to its end
 	Plugin   bool       `json:"plugin"`  // the plugin's folder is ours
 	Settings []setting  `json:"settings"`
 	Parents  [][]string `json:"parents"`  // mappings that did not exist before

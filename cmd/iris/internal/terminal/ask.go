@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -11,26 +12,59 @@ import (
 )
 
 // Confirm asks a question and reports whether the answer is yes. Anything but a
-// clear yes is no.
-func Confirm(in io.Reader, out io.Writer, question string) bool {
+// clear yes is no. It fails only with ctx's error.
+func Confirm(ctx context.Context, in io.Reader, out io.Writer, question string) (bool, error) {
 	fmt.Fprint(out, question+" [y/N] ")
-	line, _ := bufio.NewReader(in).ReadString('\n') // what came before an error counts
+	line, err := interruptible(ctx, func() (string, error) {
+		line, _ := bufio.NewReader(in).ReadString('\n') // what came before an error counts
+		return line, nil
+	})
 	switch strings.ToLower(strings.TrimSpace(line)) {
 	case "y", "yes":
-		return true
+		return true, err
 	}
-	return false
+	return false, err
 }
 
 // Secret asks for something that must not be seen on the screen. in must be a
 // terminal.
-func Secret(in io.Reader, out io.Writer, question string) (string, error) {
+func Secret(ctx context.Context, in io.Reader, out io.Writer, question string) (string, error) {
 	f, ok := in.(*os.File)
 	if !ok {
 		return "", os.ErrInvalid
 	}
+	before, err := term.GetState(int(f.Fd()))
+	if err != nil {
+		return "", err
+	}
 	fmt.Fprint(out, question+" (it is not shown): ")
-	secret, err := term.ReadPassword(int(f.Fd()))
+	secret, err := interruptible(ctx, func() (string, error) {
+		secret, err := term.ReadPassword(int(f.Fd()))
+		return string(secret), err
+	})
+	if ctx.Err() != nil {
+		_ = term.Restore(int(f.Fd()), before) // or the shell shows nothing that is typed
+	}
 	fmt.Fprintln(out)
-	return strings.TrimSpace(string(secret)), err
+	return strings.TrimSpace(secret), err
+}
+
+// interruptible waits for a read or for the end of ctx: Ctrl-C is caught, so it
+// does not end a read, whose goroutine then ends with the process.
+func interruptible(ctx context.Context, read func() (string, error)) (string, error) {
+	type result struct {
+		text string
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		text, err := read()
+		done <- result{text, err}
+	}()
+	select {
+	case r := <-done:
+		return r.text, r.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
 }
