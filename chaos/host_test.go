@@ -301,7 +301,7 @@ func (h *host) ack(seq int64) {
 	h.acks = append(h.acks, acked{h.epoch, seq})
 	h.remember("acked %d", seq)
 	h.forget(func(i item) bool { return i.seq > 0 && i.seq <= seq })
-	h.ended = slices.DeleteFunc(h.ended, func(t link.Turn) bool { return t.End <= seq })
+	h.ended = slices.DeleteFunc(h.ended, func(t link.Turn) bool { return t.Ended <= seq })
 	h.note()
 }
 

@@ -81,7 +81,7 @@ func (h *host) answer(ctx context.Context, life int, m link.Message) {
 	if ok {
 		body := link.TurnEnd{Outcome: link.OutcomeCompleted, Runtime: link.Runtime{Model: "m"}, Tokens: 3}
 		h.durable(life, turn, link.KindTurnEnd, body, func() {
-			h.turn.End = h.seq
+			h.turn.Ended = h.seq
 			h.ended, h.turn = append(h.ended, *h.turn), nil
 		}, "stop "+id+" "+text, "idle")
 	}

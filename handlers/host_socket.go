@@ -254,7 +254,7 @@ func (h *hostSession) newest() int64 {
 
 // over reports whether the end of a turn that the host names is in the log: the
 // host has not heard of it, and nothing of the turn will come again.
-func (h *hostSession) over(t link.Turn) bool { return t.End > 0 && t.End <= h.taken }
+func (h *hostSession) over(t link.Turn) bool { return t.Ended > 0 && t.Ended <= h.taken }
 
 // ended reports whether a message has a row already. If nobody can tell, the
 // machine's answer must not be used: the message might end twice.

@@ -42,7 +42,7 @@ func TestEndedTurnThatTheHostNames(t *testing.T) {
 	phone.next("agent.idle")
 	host.drop()
 	host, _ = second.host(hostToken, "e1", 2, 0,
-		`{"turn":"tn1","chat_id":"android:default","thread_id":null,"started_at":1,"end":2,"messages":[],"tools":[],"prompts":[]}`)
+		`{"turn":"tn1","chat_id":"android:default","thread_id":null,"started_at":1,"ended":2,"messages":[],"tools":[],"prompts":[]}`)
 	host.event(3, "notice", "", `{"key":"k","text":"after it"}`)
 	phone.until("the notice and no agent.busy", func(f frame) bool {
 		if f.is("agent.busy") {
@@ -107,7 +107,7 @@ func TestNamedTurnBeginsWithItsStart(t *testing.T) {
 	host.event(1, "turn.start", "tn1", `{"trigger":"m","source":"user"}`)
 	host.acked(1)
 	host.drop()
-	const turns = `{"turn":"tn1","chat_id":"android:default","thread_id":null,"started_at":1,"end":2,"messages":[],"tools":[],"prompts":[]},
+	const turns = `{"turn":"tn1","chat_id":"android:default","thread_id":null,"started_at":1,"ended":2,"messages":[],"tools":[],"prompts":[]},
 		{"turn":"tn2","chat_id":"android:default","thread_id":null,"started_at":1,"messages":[],"tools":[],"prompts":[]}`
 	host, _ = in.host(hostToken, "e1", 3, 0, turns)
 	host.drop()

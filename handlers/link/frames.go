@@ -61,8 +61,8 @@ type (
 		Turn      string        `json:"turn"`
 		ChatID    string        `json:"chat_id"`
 		ThreadID  string        `json:"thread_id"`
-		StartedAt int64         `json:"started_at"`    // ms
-		End       int64         `json:"end,omitempty"` // seq of its turn.end, 0 while it runs: it is named until that is acked
+		StartedAt int64         `json:"started_at"`      // ms
+		Ended     int64         `json:"ended,omitempty"` // seq of its turn.end, 0 while it runs: it is named until that is acked
 		Source    string        `json:"source"`
 		Messages  []TurnMessage `json:"messages" max:"1000"` // those whose end is still to come
 		Tools     []TurnTool    `json:"tools" max:"1000"`

@@ -231,7 +231,7 @@ func (c *hostConn) hello() string {
 	turns := []link.Turn{}
 	for _, s := range c.h.ending {
 		t := s.turn()
-		t.End = s.end.seq
+		t.Ended = s.end.seq
 		turns = append(turns, t)
 	}
 	if c.h.run != nil {

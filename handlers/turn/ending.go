@@ -3,7 +3,6 @@ package turn
 import (
 	"math"
 	"strings"
-	"time"
 
 	"iris-gateway/handlers/link"
 	"iris-gateway/handlers/wire"
@@ -154,7 +153,7 @@ func (m *Machine) stopBeat(t *running, msg *message, text string) {
 	m.start(t, msg)
 	m.row(wire.MessageStop{MessageID: msg.id, FinalText: text, Commentary: true}, iris.Message{
 		ID: msg.id, Lane: t.lane, Role: iris.RoleAssistant, Commentary: true, Text: text,
-		ReplyTo: msg.replyTo, At: time.UnixMilli(msg.began),
+		ReplyTo: msg.replyTo, At: began(msg.began),
 	}, false)
 }
 

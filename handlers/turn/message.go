@@ -81,7 +81,7 @@ func (m *Machine) commentary(t *running, id, text string, at int64) {
 		return
 	}
 	m.row(wire.Commentary{MessageID: id, Text: text}, iris.Message{
-		ID: id, Lane: t.lane, Role: iris.RoleAssistant, Commentary: true, Text: text, At: time.UnixMilli(at),
+		ID: id, Lane: t.lane, Role: iris.RoleAssistant, Commentary: true, Text: text, At: began(at),
 	}, false)
 }
 
@@ -204,7 +204,7 @@ func (m *Machine) remove(ev link.Event, b link.Delete) error {
 		m.stopped.add(id)
 		gone = append(gone, id)
 		rows = append(rows, iris.PutMessage{Message: iris.Message{
-			ID: id, Lane: ev.Lane(), Role: iris.RoleAssistant, At: time.UnixMilli(at), Deleted: true,
+			ID: id, Lane: ev.Lane(), Role: iris.RoleAssistant, At: began(at), Deleted: true,
 		}})
 	}
 	if len(gone) > 0 {
@@ -223,10 +223,15 @@ func (t *running) message(id string) *message {
 	return nil
 }
 
+// began is when a message of the host began, for its row. What people send is
+// stamped with more precision; in the history an answer of the same millisecond
+// comes behind its question.
+func began(ms int64) time.Time { return time.UnixMilli(ms).Add(999 * time.Microsecond) }
+
 // rowOf returns the row of a message frame.
 func rowOf(p wire.Message, lane iris.Lane) iris.Message {
 	return iris.Message{
 		ID: p.MessageID, Lane: lane, Role: p.Role, Text: p.Text, Reasoning: p.Reasoning, ReplyTo: p.ReplyTo,
-		Model: p.Model, Tokens: p.Tokens, Runtime: p.Runtime, At: time.UnixMilli(p.TS),
+		Model: p.Model, Tokens: p.Tokens, Runtime: p.Runtime, At: began(p.TS),
 	}
 }

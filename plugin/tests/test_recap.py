@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import unittest
+from pathlib import Path
 from typing import Any
 
 from support import LANE, edit, event
 
 from iris.events import Event
 from iris.recap import Recap
+
+
+# The gateway's own example of a hello, with every field that it reads.
+GOLDEN_HELLO = Path(__file__).parents[2] / "handlers" / "link" / "testdata" / "hello.json"
 
 
 class RecapTest(unittest.TestCase):
@@ -144,3 +150,14 @@ class RecapTest(unittest.TestCase):
 
 if __name__ == "__main__":
     unittest.main()
+
+    def test_the_gateway_reads_every_field(self) -> None:
+        turns = json.loads(GOLDEN_HELLO.read_text(encoding="utf-8"))["turns"]
+        known = {key for turn in turns for key in turn}
+        known_of_messages = {key for turn in turns for message in turn["messages"] for key in message}
+        self.do(event("send", message_id="m_9", text="whole", notify=True, reply_to="m_0"), self.stream("a"))
+        self.do(event("turn.end"))
+        turn = self.turn()
+        self.assertLessEqual(set(turn), known)
+        self.assertLessEqual({key for message in turn["messages"] for key in message}, known_of_messages)
+        self.assertIn("ended", turn)

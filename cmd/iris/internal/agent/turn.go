@@ -58,6 +58,7 @@ func (t *turn) snapshot() link.Turn {
 	return link.Turn{
 		Turn: t.id, ChatID: t.lane.ChatID, ThreadID: t.lane.ThreadID, StartedAt: t.started.UnixMilli(), Source: t.source,
 		Messages: messages, Tools: slices.Clone(t.tools), Prompts: append([]string{}, t.prompts...), Reasoning: t.reasoning,
+		Ended: t.endSeq,
 	}
 }
 
