@@ -30,7 +30,7 @@ type Options struct {
 // Times of start and end. Cloud Run kills 10 s after SIGTERM; draining and
 // shutting down together stay below 8.
 const (
-	readyTimeout    = 15 * time.Second
+	readyTimeout    = 30 * time.Second
 	drainTimeout    = 6 * time.Second
 	shutdownTimeout = time.Second
 )
