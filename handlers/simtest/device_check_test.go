@@ -32,7 +32,7 @@ type checker struct {
 
 // late reports whether a sync may have come after the two seconds in which live
 // frames are held: then there was a replay that nobody asked for.
-func (k *checker) late() bool { return time.Since(k.c.greeted) >= 2*time.Second }
+func (k *checker) late() bool { return time.Since(k.c.dialed) >= 2*time.Second }
 
 // held is how long live frames wait for a first sync at least, seen from the
 // device, whose hello.ack was some time under way.

@@ -333,7 +333,7 @@ func (w *world) settle() {
 		}
 		if missing == nil {
 			w.mu.Lock()
-			for _, c := range w.host.conns { // a host that attaches removes what crashes have left
+			if c := w.host.current(); c != nil { // a host that attaches removes what crashes have left
 				c.cut()
 			}
 			w.mu.Unlock()
