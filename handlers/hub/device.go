@@ -129,6 +129,7 @@ func (a *Actor) steps(e iris.Entry, own *group) []step {
 				}
 				all = append(all, s)
 			}
+			a.over.see(iris.Entry{Frames: p.draft.Frames, Messages: p.draft.Messages})
 		}
 		for _, l := range p.after {
 			if !a.over.hides(l) {

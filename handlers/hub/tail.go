@@ -60,7 +60,9 @@ func (a *Actor) advance(e iris.Entry, own *group) {
 	a.received = max(a.received, e.Host.Received)
 	a.supersede(e.Control, own != nil)
 	a.fanOut(e, own)
-	a.over.see(e) // live frames of the entry's own proposals go out with it
+	if own == nil { // else fanOut has seen it, proposal by proposal
+		a.over.see(e)
+	}
 	a.settleAsked(e)
 	if a.host != nil {
 		a.host.deliver(e)
