@@ -148,8 +148,9 @@ func checkOnce(t *testing.T, s *stack, text, scenario, id string) {
 	checkAnswers(t, "the history", inHistory, id, s.model.Answers(scenario))
 }
 
-// checkAnswers wants this answer once, and none that the model did not give: with
-// -count another run of the test has left its own.
+// checkAnswers wants this answer once, and none that the model did not give: the
+// model gives the same one to other tests, and with -count another run of the test
+// has left its own.
 func checkAnswers(t *testing.T, where string, ids []string, id string, given int) {
 	t.Helper()
 	n := 0
@@ -158,8 +159,8 @@ func checkAnswers(t *testing.T, where string, ids []string, id string, given int
 			n++
 		}
 	}
-	if n != 1 || len(ids) != given {
-		t.Errorf("%s has the answer as %q, want %q once and %d in all", where, ids, id, given)
+	if n != 1 || len(ids) > given {
+		t.Errorf("%s has the answer as %q, want %q once and at most %d in all", where, ids, id, given)
 	}
 }
 
