@@ -138,6 +138,18 @@ func (c *deviceConn) live(latency time.Duration) {
 	c.d.w.notef("%s: ended: %v", c, err)
 	c.check.end()
 	c.d.lost(c)
+	if now := c.d.current(); now != nil { // an older one is left: what went with this one goes that way
+		now.sendAgain()
+	}
+}
+
+// sendAgain repeats what has not been answered.
+func (c *deviceConn) sendAgain() {
+	for _, s := range c.d.sends {
+		if s.answered == "" && !s.dropped {
+			c.send(s)
+		}
+	}
 }
 
 // redial is how long after a dial the next one comes at the earliest. Within it
@@ -265,11 +277,7 @@ func (c *deviceConn) decode(data []byte, into any) {
 func (c *deviceConn) hello(cursor int64) {
 	c.welcomed, c.greeted = true, time.Now()
 	c.check.hello(c, cursor)
-	for _, s := range c.d.sends {
-		if s.answered == "" && !s.dropped {
-			c.send(s)
-		}
-	}
+	c.sendAgain()
 	switch c.mode {
 	case syncFromDone:
 		c.sync(c.d.done)

@@ -77,6 +77,14 @@ var found = []struct {
 			{20, "crash", 2, 0, 5}, {1000, "step", 1, 0, 2}, {100, "twice", 0, 1, 2}, {3000, "host", 1, 1, 3}, {20, "mute", 0, 2, 2},
 			{20, "notices", 0, 2, 2}, {3000, "step", 2, 0, 1}, {3000, "send", 1, 0, 5}},
 	}},
+	{"a live frame came after the end of its message, which was in front of it in one entry", plan{
+		Seed: 6, Instances: 3, Devices: 2, Ring: 64, Page: 200, Rates: lossy, Steps: []step{
+			{0, "device", 0, 0, 3}, {0, "quiet", 1, 1, 5}, {5, "steps", 1, 0, 0}, {20, "cut", 0, 2, 2}, {0, "send", 0, 1, 0},
+			{20, "send", 0, 0, 0}, {0, "step", 0, 0, 2}, {3000, "device", 1, 0, 0}, {0, "burst", 1, 1, 0}, {1, "send", 1, 1, 0},
+			{5, "send", 1, 2, 2}, {0, "step", 1, 0, 0}, {3000, "send", 2, 1, 0}, {20, "steps", 1, 1, 4}, {1000, "send", 0, 2, 5},
+			{300, "notices", 0, 2, 0}, {0, "restart", 2, 0, 0}, {300, "twice", 1, 0, 2}, {100, "cut", 0, 2, 3}, {3000, "step", 0, 1, 0},
+			{0, "send", 1, 2, 3}, {1, "send", 2, 0, 4}, {1000, "send", 1, 2, 0}, {5, "cut", 0, 2, 3}},
+	}},
 	{"hello named a turn whose end was in the log: busy for ever", plan{
 		Seed: 2, Instances: 1, Devices: 3, Ring: 64, Page: 3, Rates: profiles[1], Steps: []step{
 			{3000, "step", 1, 0, 3}, {3000, "steps", 0, 0, 5}, {11, "hostmute", 2, 1, 5}, {0, "steps", 0, 2, 4}, {100, "step", 2, 1, 2},

@@ -332,6 +332,7 @@ func (w *world) settle() {
 			return
 		}
 		if missing == nil {
+			time.Sleep(13 * time.Second) // what was slow has arrived by then
 			w.mu.Lock()
 			if c := w.host.current(); c != nil { // a host that attaches removes what crashes have left
 				c.cut()
