@@ -160,6 +160,9 @@ func (in *instance) drain() {
 	if err := in.server.Drain(ctx); err != nil {
 		in.world.lockedNote("%s: drain: %v", in.name, err)
 	}
+	in.mu.Lock()
+	in.dead = true // nobody enters while the last ones are waited for
+	in.mu.Unlock()
 	in.calls.Wait()
 }
 
