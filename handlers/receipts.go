@@ -65,7 +65,9 @@ func (r *receipts) run(ctx context.Context) {
 			sleep(ctx, pingEvery)
 		case <-timer.C:
 		case <-ctx.Done():
-			return
+		}
+		if ctx.Err() != nil {
+			return // and save with what time is left
 		}
 		if wait := saveEvery - time.Since(lastSave); wait <= 0 {
 			saved = r.save(ctx, saved, confirmed)

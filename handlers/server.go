@@ -243,10 +243,16 @@ func (s *Server) Drain(ctx context.Context) error {
 			sock.Send(restarting)
 		}
 	}
-	for sock := range open {
-		sock.Close(wire.CloseGoingAway, "this instance is going away, connect again")
-		if len(open) > 1 {
-			sleep(ctx, min(gap, 100*time.Millisecond))
+	// The hosts come last: nobody is to hear of a host that went, after "restarting".
+	for _, devices := range []bool{true, false} {
+		for sock, device := range open {
+			if device != devices {
+				continue
+			}
+			sock.Close(wire.CloseGoingAway, "this instance is going away, connect again")
+			if len(open) > 1 {
+				sleep(ctx, min(gap, 100*time.Millisecond))
+			}
 		}
 	}
 	done := make(chan struct{})

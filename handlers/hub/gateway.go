@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"iris-gateway/handlers/link"
@@ -114,21 +115,34 @@ func (g *Gateway) Do(f func(a *Actor)) error {
 	}
 }
 
-// Call is Do, and waits until f has run. It returns an error if the gateway is
-// closed, or ctx ends, before.
+// Call is Do, and waits until f has run. After an error f has not run and never
+// will, so that what it captures can be used: the gateway is closed, or ctx
+// ended, before it was f's turn.
 func (g *Gateway) Call(ctx context.Context, f func(a *Actor)) error {
+	var taken atomic.Bool // by f, or by the caller who gives up
 	done := make(chan struct{})
-	if err := g.Do(func(a *Actor) { defer close(done); f(a) }); err != nil {
+	err := g.Do(func(a *Actor) {
+		defer close(done)
+		if taken.CompareAndSwap(false, true) {
+			f(a)
+		}
+	})
+	if err != nil {
 		return err
 	}
 	select {
 	case <-done:
 		return nil
 	case <-g.done:
-		return errClosed
+		err = errClosed
 	case <-ctx.Done():
-		return ctx.Err()
+		err = ctx.Err()
 	}
+	if taken.CompareAndSwap(false, true) {
+		return err
+	}
+	<-done
+	return nil
 }
 
 // run is the actor: it ends when nobody uses the gateway and nothing waits to
