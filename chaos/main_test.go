@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	chaosTime = flag.Duration("chaos.time", 16*time.Second, "how long the instances are tormented, all scenarios together")
+	chaosTime = flag.Duration("chaos.time", 10*time.Second, "how long the instances are tormented, all scenarios together")
 	chaosSeed = flag.Uint64("chaos.seed", 0, "repeat a run, approximately; 0 draws a new one")
 )
 
