@@ -5,6 +5,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/coder/websocket"
+
+	"iris-gateway/handlers/wire"
 )
 
 // TestStaleAppender: a commit is held back in the network until the log has
@@ -39,8 +43,9 @@ func TestStaleAppender(t *testing.T) {
 	}
 	w.instances[0].rear.heal()
 	t.Logf("held at %d, released at %d", held, w.observer.head())
-	if !stale.await(ctx, v, settleTime, func() bool { return l.answered }) {
-		t.Error("the letter that was held back was not answered")
+	// Its instance may also say that it lost track: then the phone comes back.
+	if !stale.await(ctx, v, settleTime, func() bool { return l.answered }) && websocket.CloseStatus(v.ended) != wire.CloseGoingAway {
+		t.Errorf("the letter that was held back was not answered, and the connection not closed with 1001 (%v)", v.ended)
 	}
 	_ = s.CloseNow()
 	_ = bs.CloseNow()
