@@ -10,18 +10,13 @@ import (
 )
 
 func newDevices(std streams) *cobra.Command {
-	var op operator
-	var gateway string
+	var on target
 	cmd := &cobra.Command{
 		Use:   "devices",
 		Short: "List the paired devices of a gateway (operator)",
 		Args:  args(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := op.client(cmd)
-			if err != nil {
-				return err
-			}
-			g, err := chooseGateway(cmd.Context(), c, gateway)
+			c, g, err := on.open(cmd)
 			if err != nil {
 				return err
 			}
@@ -29,7 +24,7 @@ func newDevices(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if op.json {
+			if on.json {
 				return writeJSON(std.out, map[string]any{"devices": list})
 			}
 			if len(list) == 0 {
@@ -44,8 +39,7 @@ func newDevices(std streams) *cobra.Command {
 			return w.Flush()
 		},
 	}
-	op.addFlags(cmd)
-	cmd.Flags().StringVar(&gateway, "gateway", "", "id or name of the gateway; not needed when there is only one")
+	on.addFlags(cmd)
 	return cmd
 }
 

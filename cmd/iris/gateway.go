@@ -82,8 +82,7 @@ func newGatewayList(std streams) *cobra.Command {
 }
 
 func newGatewayHostToken(std streams) *cobra.Command {
-	var op operator
-	var gateway string
+	var on target
 	cmd := &cobra.Command{
 		Use:   "host-token",
 		Short: "Replace the host token of a gateway by a new one",
@@ -93,11 +92,7 @@ The old one stops working and its host is disconnected, until it gets the new
 one: IRIS_TOKEN=… iris host install, and a restart of hermes.`,
 		Args: args(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := op.client(cmd)
-			if err != nil {
-				return err
-			}
-			g, err := chooseGateway(cmd.Context(), c, gateway)
+			c, g, err := on.open(cmd)
 			if err != nil {
 				return err
 			}
@@ -105,7 +100,7 @@ one: IRIS_TOKEN=… iris host install, and a restart of hermes.`,
 			if err != nil {
 				return err
 			}
-			if op.json {
+			if on.json {
 				return writeJSON(std.out, map[string]string{"gateway_id": g.GatewayID, "host_token": token})
 			}
 			style := terminal.StyleFor(std.out)
@@ -114,8 +109,7 @@ one: IRIS_TOKEN=… iris host install, and a restart of hermes.`,
 			return nil
 		},
 	}
-	op.addFlags(cmd)
-	cmd.Flags().StringVar(&gateway, "gateway", "", "id or name of the gateway; not needed when there is only one")
+	on.addFlags(cmd)
 	return cmd
 }
 

@@ -108,3 +108,61 @@ func clean(name string) string {
 	}
 	return name
 }
+
+// chooseDevice returns the device that is meant: by id, or by a name that only
+// one has.
+func chooseDevice(list []admin.Device, wanted string) (admin.Device, error) {
+	var found []admin.Device
+	for _, d := range list {
+		if d.DeviceID == wanted {
+			return d, nil
+		}
+		if d.Name == wanted {
+			found = append(found, d)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return admin.Device{}, fmt.Errorf("there is no device %q (`iris devices` shows them)", wanted)
+	default:
+		return admin.Device{}, fmt.Errorf("%d devices are called %q: give the id (`iris devices` shows it)", len(found), wanted)
+	}
+}
+
+// target is how an operator's command is told which gateway it works on.
+type target struct {
+	operator
+	gateway string
+}
+
+// addFlags adds the flags to a command.
+func (t *target) addFlags(cmd *cobra.Command) {
+	t.operator.addFlags(cmd)
+	cmd.Flags().StringVar(&t.gateway, "gateway", "", "id or name of the gateway; not needed when there is only one")
+}
+
+// open returns a client, and the gateway that is meant.
+func (t *target) open(cmd *cobra.Command) (*admin.Client, admin.Gateway, error) {
+	c, err := t.client(cmd)
+	if err != nil {
+		return nil, admin.Gateway{}, err
+	}
+	g, err := chooseGateway(cmd.Context(), c, t.gateway)
+	return c, g, err
+}
+
+// device is open, and finds a device by id or name.
+func (t *target) device(cmd *cobra.Command, wanted string) (*admin.Client, admin.Gateway, admin.Device, error) {
+	c, g, err := t.open(cmd)
+	if err != nil {
+		return nil, g, admin.Device{}, err
+	}
+	list, err := c.Devices(cmd.Context(), g.GatewayID)
+	if err != nil {
+		return nil, g, admin.Device{}, err
+	}
+	d, err := chooseDevice(list, wanted)
+	return c, g, d, err
+}

@@ -17,30 +17,25 @@ import (
 const pairPoll = time.Second
 
 func newPair(std streams) *cobra.Command {
-	var op operator
-	var gateway, name string
+	var on target
+	var name string
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "pair",
 		Short: "Pair a phone: show a QR code and wait until it was used (operator)",
 		Args:  args(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := op.client(cmd)
+			c, g, err := on.open(cmd)
 			if err != nil {
 				return err
 			}
-			g, err := chooseGateway(cmd.Context(), c, gateway)
-			if err != nil {
-				return err
-			}
-			if op.json && !cmd.Flags().Changed("wait") {
+			if on.json && !cmd.Flags().Changed("wait") {
 				wait = false
 			}
-			return pair(cmd.Context(), std, c, pairing{gateway: g, name: name, json: op.json, wait: wait, poll: pairPoll})
+			return pair(cmd.Context(), std, c, pairing{gateway: g, name: name, json: on.json, wait: wait, poll: pairPoll})
 		},
 	}
-	op.addFlags(cmd)
-	cmd.Flags().StringVar(&gateway, "gateway", "", "id or name of the gateway; not needed when there is only one")
+	on.addFlags(cmd)
 	cmd.Flags().StringVar(&name, "name", "phone", "what to call the device until it says its own name")
 	cmd.Flags().BoolVar(&wait, "wait", true, "wait until the device has paired; with --json only when asked for")
 	return cmd

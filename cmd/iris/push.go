@@ -18,27 +18,14 @@ func newPush(std streams) *cobra.Command {
 }
 
 func newPushTest(std streams) *cobra.Command {
-	var op operator
-	var gateway string
+	var on target
 	cmd := &cobra.Command{
 		Use:   "test DEVICE",
 		Short: "Send one push to a device and say what the push service answered",
 		Long:  "Send one push to a device, by its id or name, and say what the push service answered. It ends with 1 unless the service took it.",
 		Args:  args("DEVICE"),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			c, err := op.client(cmd)
-			if err != nil {
-				return err
-			}
-			g, err := chooseGateway(cmd.Context(), c, gateway)
-			if err != nil {
-				return err
-			}
-			list, err := c.Devices(cmd.Context(), g.GatewayID)
-			if err != nil {
-				return err
-			}
-			d, err := chooseDevice(list, names[0])
+			c, g, d, err := on.device(cmd, names[0])
 			if err != nil {
 				return err
 			}
@@ -46,34 +33,11 @@ func newPushTest(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return showPushTest(std, d, res, op.json)
+			return showPushTest(std, d, res, on.json)
 		},
 	}
-	op.addFlags(cmd)
-	cmd.Flags().StringVar(&gateway, "gateway", "", "id or name of the gateway; not needed when there is only one")
+	on.addFlags(cmd)
 	return cmd
-}
-
-// chooseDevice returns the device that is meant: by id, or by a name that only
-// one has.
-func chooseDevice(list []admin.Device, wanted string) (admin.Device, error) {
-	var found []admin.Device
-	for _, d := range list {
-		if d.DeviceID == wanted {
-			return d, nil
-		}
-		if d.Name == wanted {
-			found = append(found, d)
-		}
-	}
-	switch len(found) {
-	case 1:
-		return found[0], nil
-	case 0:
-		return admin.Device{}, fmt.Errorf("there is no device %q (`iris devices` shows them)", wanted)
-	default:
-		return admin.Device{}, fmt.Errorf("%d devices are called %q: give the id (`iris devices` shows it)", len(found), wanted)
-	}
 }
 
 // showPushTest says what became of a test push, and what to do about it.
