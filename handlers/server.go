@@ -229,32 +229,7 @@ const drainSpread = 3 * time.Second
 // restarting, closes every socket with 1001, and returns when their handlers
 // and all commits have ended, or with an error when ctx ends before.
 func (s *Server) Drain(ctx context.Context) error {
-	s.mu.Lock()
-	s.leaving = true
-	open := make(map[*hub.Socket]bool, len(s.sockets))
-	for sock, device := range s.sockets {
-		open[sock] = device
-	}
-	s.mu.Unlock()
-	restarting := wire.Encode(iris.Lane{}, wire.Status{State: wire.StateRestarting})
-	gap := drainSpread / time.Duration(max(len(open), 1))
-	for sock, device := range open {
-		if device {
-			sock.Send(restarting)
-		}
-	}
-	// The hosts come last: nobody is to hear of a host that went, after "restarting".
-	for _, devices := range []bool{true, false} {
-		for sock, device := range open {
-			if device != devices {
-				continue
-			}
-			sock.Close(wire.CloseGoingAway, "this instance is going away, connect again")
-			if len(open) > 1 {
-				sleep(ctx, min(gap, 100*time.Millisecond))
-			}
-		}
-	}
+	s.closeSockets(ctx)
 	done := make(chan struct{})
 	go func() { s.running.Wait(); close(done) }()
 	select {
@@ -268,6 +243,33 @@ func (s *Server) Drain(ctx context.Context) error {
 		defer s.cfg.Push.Close()
 	}
 	return s.cfg.Hub.Close(ctx)
+}
+
+// closeSockets lets nobody in any more, and closes the sockets one by one. The
+// hosts come last: no device is to hear that its host went, after "restarting".
+func (s *Server) closeSockets(ctx context.Context) {
+	s.mu.Lock()
+	s.leaving = true
+	var devices, hosts []*hub.Socket
+	for sock, device := range s.sockets {
+		if device {
+			devices = append(devices, sock)
+		} else {
+			hosts = append(hosts, sock)
+		}
+	}
+	s.mu.Unlock()
+	restarting := wire.Encode(iris.Lane{}, wire.Status{State: wire.StateRestarting})
+	for _, sock := range devices {
+		sock.Send(restarting)
+	}
+	all := append(devices, hosts...)
+	for i, sock := range all {
+		sock.Close(wire.CloseGoingAway, "this instance is going away, connect again")
+		if i < len(all)-1 {
+			sleep(ctx, min(drainSpread/time.Duration(len(all)), 100*time.Millisecond))
+		}
+	}
 }
 
 // sleep waits for d or for the end of ctx.

@@ -211,3 +211,23 @@ func (a *Actor) State() *State { return a.state }
 
 // Gateway returns the gateway of the actor.
 func (a *Actor) Gateway() *Gateway { return a.g }
+
+// Page reads entries from the store, never from memory.
+func (g *Gateway) Page(ctx context.Context, after int64) ([]iris.Entry, error) {
+	return g.hub.cfg.Store.Entries(ctx, g.ID, after, pageSize)
+}
+
+// Entry reads one entry from the store, and reports whether the log has it.
+func (g *Gateway) Entry(ctx context.Context, cursor int64) (iris.Entry, bool, error) {
+	return g.hub.cfg.Store.Entry(ctx, g.ID, cursor)
+}
+
+// Head reads the newest entry from the store.
+func (g *Gateway) Head(ctx context.Context) (iris.Entry, error) {
+	return g.hub.cfg.Store.Head(ctx, g.ID)
+}
+
+// SaveCursor keeps that a device has received everything up to cursor.
+func (g *Gateway) SaveCursor(ctx context.Context, device string, cursor int64) error {
+	return g.hub.cfg.Store.SetDeviceCursor(ctx, g.ID, device, cursor)
+}
