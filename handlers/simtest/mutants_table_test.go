@@ -4,6 +4,7 @@ package simtest
 const (
 	commitGo   = "handlers/hub/commit.go"
 	deviceGo   = "handlers/hub/device.go"
+	fanoutGo   = "handlers/hub/fanout.go"
 	hostGo     = "handlers/hub/host.go"
 	overGo     = "handlers/hub/over.go"
 	ringGo     = "handlers/hub/ring.go"
@@ -40,7 +41,7 @@ var mutants = []mutant{
 	{"frame-before", "a terminal frame goes to sockets after its commit", []edit{
 		{commitGo, "		a.flight = g\n", "		a.flight = g\n		a.fanOut(g.commit.Entry, g)\n"},
 		{tailGo, "	a.fanOut(e, own)\n", "	if own == nil {\n		a.fanOut(e, own)\n	}\n"}}},
-	{"live-overtakes", "a live frame never passes a terminal frame of its lane that waits", []edit{{deviceGo,
+	{"live-overtakes", "a live frame never passes a terminal frame of its lane that waits", []edit{{fanoutGo,
 		"if p := a.lastOf(lane); p != nil {", "if p := a.lastOf(lane); p != nil && lane == (iris.Lane{}) {"}}},
 	{"ring-guard", "the batch has a guard: a stale appender lands at the head or not at all", []edit{
 		{storeLogGo, "if c.Guard != 0 {", "if false {"},
@@ -51,11 +52,11 @@ var mutants = []mutant{
 		"case kept > prev.size && !holdsInbound(", "case kept > 1<<40 && !holdsInbound("}}},
 	{"ring-full", "at 4 K message.send is refused", []edit{{"handlers/hub/state.go", "s.Cursor+1-s.First >= holdFactor*s.size", "false"}}},
 	{"tail-once", "the tail de-duplicates by cursor", []edit{{tailGo,
-		"		if e.Cursor > a.state.Cursor {\n			a.ahead[e.Cursor] = e\n		}\n", "		a.advance(e, nil)\n"}}},
+		"		if e.Cursor > a.state.Cursor && !a.flying(e) {\n			a.ahead[e.Cursor] = e\n		}\n", "		a.advance(e, nil)\n"}}},
 	{"tail-backfill", "a hole in front of entries is read from the log", []edit{{tailGo,
 		"	if len(a.ahead) > 0 && a.flight == nil {\n		a.backfill()\n	}\n", ""}}},
 	{"own-writer", "the listener leaves one's own entries out", []edit{{tailGo, "after, g.actor.writer, func", "after, \"\", func"}}},
-	{"device-behind", "entries ≤ the device's cursor are not sent to it", []edit{{deviceGo, "if d.live && e.Cursor > d.pos {", "if d.live {"}}},
+	{"device-behind", "entries ≤ the device's cursor are not sent to it", []edit{{fanoutGo, "if d.live && e.Cursor > d.pos {", "if d.live {"}}},
 	{"host-behind", "entries ≤ the host's cursor are not sent to it", []edit{{hostGo, "if h.live && e.Cursor > h.pos {", "if h.live {"}}},
 	{"fresh-read", "a tail may be behind: \"gap\" needs a fresh read first", []edit{{syncGo,
 		"	head, err := d.gateway.Head(ctx)\n	if err != nil {\n		return 0, false, err\n	}\n	return min(cursor, head.Cursor), cursor <= head.Cursor, nil\n",

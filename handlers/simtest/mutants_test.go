@@ -52,6 +52,14 @@ func TestMutants(t *testing.T) {
 	}
 }
 
+// TestMutantsApply holds the table against the source, so that a rule which
+// moves takes its mutant along.
+func TestMutantsApply(t *testing.T) {
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) { m.overlay(t) })
+	}
+}
+
 // overlay writes the edited files and what tells the go command to build with
 // them in the place of the real ones.
 func (m mutant) overlay(t *testing.T) (path string) {
