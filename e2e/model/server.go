@@ -84,17 +84,6 @@ func (s *Server) Turns(marker string) int {
 	return n
 }
 
-// Answers counts the turns of a scenario that were begun, whoever asked.
-func (s *Server) Answers(scenario string) int {
-	n := 0
-	for _, r := range s.Requests() {
-		if r.Scenario == scenario && r.Round == 0 {
-			n++
-		}
-	}
-	return n
-}
-
 func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
 	reply(w, http.StatusOK, map[string]any{"object": "list", "data": []any{
 		map[string]any{"id": Name, "object": "model", "owned_by": "iris", "context_length": 131072, "max_model_len": 131072},
