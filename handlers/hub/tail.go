@@ -67,10 +67,10 @@ func (a *Actor) advance(e iris.Entry, own *group) {
 	if a.host != nil {
 		a.host.deliver(e)
 	}
+	a.notify(e, own != nil) // before who asked hears of it, and may leave the gateway to close
 	if own != nil {
 		a.finish(own, Result{Cursor: e.Cursor})
 	}
-	a.notify(e, own != nil)
 	a.tellStatus()
 	a.watchLives()
 	a.drainAhead()
