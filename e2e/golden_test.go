@@ -71,6 +71,7 @@ func (l *lane) checkReplay(live []e2e.Frame) {
 		}
 	}
 	a, b := l.names(), l.names()
+	a.asCame, b.asCame = true, true
 	if want, got := a.show(kept), b.show(l.replayed()); got != want {
 		l.Errorf("the log is not what came live:\n%s", diff(want, got))
 	}
@@ -97,6 +98,7 @@ func (l *lane) history(n *names) string {
 // measure something by N.
 type names struct {
 	noVoid bool // leave out turns in which nothing happened
+	asCame bool // leave the order alone, also where it is chance
 	fixed  *strings.Replacer
 	ids    map[string]string
 	count  map[string]int
@@ -123,13 +125,12 @@ func (n *names) show(frames []e2e.Frame) string {
 			out = out[:last-1]
 		}
 	}
-	// Calls of one answer run at once: who ends first is chance.
-	for i := 0; i < len(out); {
+	for i := 0; i < len(out) && !n.asCame; {
 		j := i
-		for j < len(out) && out[j].Type == "tool.end" {
+		for j < len(out) && (out[j].Type == "tool.end" || isBeat(out[j])) {
 			j++
 		}
-		sort.SliceStable(out[i:j], func(a, b int) bool { return out[i+a].Body.Index < out[i+b].Body.Index })
+		settle(out[i:j])
 		i = max(j, i+1)
 	}
 	var b strings.Builder
@@ -141,6 +142,38 @@ func (n *names) show(frames []e2e.Frame) string {
 		fmt.Fprintf(&b, "%s %s\n", f.Type, n.plain(payload))
 	}
 	return b.String()
+}
+
+// isBeat tells a beat: text in front of a tool.
+func isBeat(f e2e.Frame) bool {
+	var p struct {
+		Commentary bool `json:"commentary"`
+	}
+	return f.Type == "commentary" || json.Unmarshal(f.Payload, &p) == nil && p.Commentary
+}
+
+// settle puts beats and ends of tools into the order of the model: hermes tells of
+// them by different threads, and calls of one answer run at once. Beats keep their
+// order, and so do tools.
+func settle(run []e2e.Frame) {
+	var beats, tools []e2e.Frame
+	for _, f := range run {
+		if isBeat(f) {
+			beats = append(beats, f)
+		} else {
+			tools = append(tools, f)
+		}
+	}
+	sort.SliceStable(tools, func(a, b int) bool { return tools[a].Body.Index < tools[b].Body.Index })
+	settled := run[:0]
+	for i := range max(len(beats), len(tools)) {
+		if i < len(beats) {
+			settled = append(settled, beats[i])
+		}
+		if i < len(tools) {
+			settled = append(settled, tools[i])
+		}
+	}
 }
 
 var (
