@@ -14,6 +14,7 @@ const (
 	KindToolStart    = "tool.start"    // live
 	KindToolProgress = "tool.progress" // live
 	KindToolEnd      = "tool.end"      // durable
+	KindMedia        = "media"         // durable; the put of its bytes was acked before
 	KindPrompt       = "prompt"        // durable
 	KindPromptClosed = "prompt.closed" // durable
 	KindNotice       = "notice"        // durable
@@ -156,6 +157,20 @@ type (
 		OK         bool           `json:"ok"`
 		Duration   float64        `json:"duration"` // seconds
 		OutputTail string         `json:"output_tail"`
+	}
+
+	// Media: the agent sent a file, whose bytes the gateway has (host link:
+	// Media). It may follow its turn's end.
+	Media struct {
+		MessageID string `json:"message_id"`
+		MediaID   string `json:"media_id"`
+		Kind      string `json:"kind"`
+		Mime      string `json:"mime"`
+		Size      int64  `json:"size"` // bytes
+		SHA256    string `json:"sha256"`
+		Filename  string `json:"filename"`
+		Caption   string `json:"caption"`
+		ReplyTo   string `json:"reply_to"`
 	}
 
 	// Prompt: the agent asks something. Which fields belong to which kind:

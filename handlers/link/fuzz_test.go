@@ -57,6 +57,12 @@ func readAs(t *testing.T, frameType string, data []byte) error {
 		return readTwice[link.Hello](t, frameType, data)
 	case link.TypeReceived:
 		return readTwice[link.Received](t, frameType, data)
+	case link.TypeMediaPut:
+		return readTwice[link.MediaPut](t, frameType, data)
+	case link.TypeMediaPutEnd:
+		return readTwice[link.MediaPutEnd](t, frameType, data)
+	case link.TypeMediaGet:
+		return readTwice[link.MediaGet](t, frameType, data)
 	case link.TypeEvent:
 		ev, err := link.Decode[link.Event](data)
 		if err != nil {

@@ -30,6 +30,14 @@ var frames = map[string]reader{
 	link.TypeAcked:    frame[link.Acked](link.TypeAcked),
 	link.TypeReceived: frame[link.Received](link.TypeReceived),
 	link.TypeError:    frame[link.Error](link.TypeError),
+
+	link.TypeMediaPut:      frame[link.MediaPut](link.TypeMediaPut),
+	link.TypeMediaPutReady: frame[link.MediaPutReady](link.TypeMediaPutReady),
+	link.TypeMediaPutEnd:   frame[link.MediaPutEnd](link.TypeMediaPutEnd),
+	link.TypeMediaPutAck:   frame[link.MediaPutAck](link.TypeMediaPutAck),
+	link.TypeMediaGet:      frame[link.MediaGet](link.TypeMediaGet),
+	link.TypeMediaGetStart: frame[link.MediaGetStart](link.TypeMediaGetStart),
+	link.TypeMediaGetEnd:   frame[link.MediaGetEnd](link.TypeMediaGetEnd),
 }
 
 // events holds a reader for the body of each kind.
@@ -45,6 +53,7 @@ var events = map[string]reader{
 	link.KindToolStart:    plain[link.ToolStart],
 	link.KindToolProgress: plain[link.ToolProgress],
 	link.KindToolEnd:      plain[link.ToolEnd],
+	link.KindMedia:        plain[link.Media],
 	link.KindPrompt:       plain[link.Prompt],
 	link.KindPromptClosed: plain[link.PromptClosed],
 	link.KindNotice:       plain[link.Notice],

@@ -36,11 +36,23 @@ func (i Inbound) Lane() iris.Lane { return iris.Lane{ChatID: i.ChatID, ThreadID:
 
 // Message is what a person wrote on a device (host link: Inbound, "message").
 type Message struct {
-	MessageID string   `json:"message_id"`
-	Text      string   `json:"text"`
-	ReplyTo   *ReplyTo `json:"reply_to,omitempty"`
-	Device    Device   `json:"device"`
-	Channel   Channel  `json:"channel"`
+	MessageID string       `json:"message_id"`
+	Text      string       `json:"text"`
+	ReplyTo   *ReplyTo     `json:"reply_to,omitempty"`
+	Media     []Attachment `json:"media,omitempty"`
+	Device    Device       `json:"device"`
+	Channel   Channel      `json:"channel"`
+}
+
+// Attachment is a medium of a person's message; the host fetches its bytes by
+// [MediaGet].
+type Attachment struct {
+	MediaID  string `json:"media_id"`
+	Kind     string `json:"kind"` // image, voice, audio, video, document
+	Mime     string `json:"mime"`
+	Size     int64  `json:"size"` // bytes
+	Filename string `json:"filename"`
+	SHA256   string `json:"sha256"` // hexadecimal
 }
 
 // ReplyTo is the message that another one answers. hermes does not look the

@@ -92,6 +92,8 @@ func (e *Event) body() (durable bool, err error) {
 		return body(e, (*ToolProgress).validate)
 	case KindToolEnd:
 		return body(e, (*ToolEnd).validate)
+	case KindMedia:
+		return body(e, (*Media).validate)
 	case KindPrompt:
 		return body(e, (*Prompt).validate)
 	case KindPromptClosed:

@@ -156,3 +156,52 @@ func checkError(t *testing.T, data string, err error, want string) {
 		t.Errorf("%.100s: got  %v\nwant host link: %s", data, err, want)
 	}
 }
+
+func TestMediaValidate(t *testing.T) {
+	t.Parallel()
+	hash := strings.Repeat("0f", 32)
+	put := func(fields string) string {
+		return `{"media_id":"md_1","kind":"image","mime":"image/png","sha256":"` + hash + `"` + fields + `}`
+	}
+	for data, want := range map[string]string{
+		put(``): "",
+		put(`,"size":0,"filename":"","resume":true`):          "",
+		put(`,"filename":"` + strings.Repeat("n", 255) + `"`): "",
+		put(`,"filename":"` + strings.Repeat("n", 256) + `"`): "filename has 256 bytes, the limit is 255",
+		put(`,"size":-1`):                                                   "size is -1, less than 0",
+		put(`,"size":1.5`):                                                  "field size is no whole number of 64 bits",
+		`{"sha256":"` + hash + `"}`:                                         "media_id is missing",
+		`{"media_id":"md_1"}`:                                               "sha256 is not 64 hexadecimal digits",
+		`{"media_id":"md_1","sha256":"` + hash[2:] + `"}`:                   "sha256 is not 64 hexadecimal digits",
+		`{"media_id":"md_1","sha256":"zz` + hash[2:] + `"}`:                 "sha256 is not 64 hexadecimal digits",
+		`{"media_id":"md_1","mime":"a\nb","sha256":"` + hash + `"}`:         "mime contains a control character",
+		`{"media_id":"` + strings.Repeat("m", 129) + `"}`:                   "media_id has 129 bytes, the limit is 128",
+		`{"media_id":"md_1","kind":"` + strings.Repeat("secret", 22) + `"}`: "kind has 132 bytes, the limit is 128",
+	} {
+		_, err := link.Decode[link.MediaPut]([]byte(data))
+		checkError(t, data, err, want)
+	}
+	for data, want := range map[string]string{
+		`{"media_id":"md_1"}`:                "",
+		`{"media_id":"md_1","offset":7}`:     "",
+		`{"offset":7}`:                       "media_id is missing",
+		`{"media_id":"md_1","offset":-7}`:    "offset is -7, less than 0",
+		`{"media_id":"md_1","offset":"7"}`:   "field offset is a string, expected a whole number",
+		`{"media_id":["md_1"],"offset":"7"}`: "field media_id is a list, expected a string",
+	} {
+		_, err := link.Decode[link.MediaGet]([]byte(data))
+		checkError(t, data, err, want)
+	}
+	event := func(fields string) string {
+		return `{"kind":"media","seq":1,"body":{"media_id":"md_1","sha256":"` + hash + `"` + fields + `}}`
+	}
+	for data, want := range map[string]string{
+		event(`,"message_id":"m_1"`):                 "",
+		event(``):                                    "event media (seq 1): message_id is missing",
+		event(`,"message_id":"m_1","size":-1`):       "event media (seq 1): size is -1, less than 0",
+		event(`,"message_id":"m_1","reply_to":"\n"`): "event media (seq 1): reply_to contains a control character",
+	} {
+		_, err := link.Decode[link.Event]([]byte(data))
+		checkError(t, data, err, want)
+	}
+}
