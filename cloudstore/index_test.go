@@ -51,7 +51,7 @@ func TestIndexes(t *testing.T) {
 	everyQuery(t, s)
 
 	var file struct{ Indexes []index }
-	raw, err := os.ReadFile("../firestore.indexes.json")
+	raw, err := os.ReadFile("../terraform/firestore.indexes.json")
 	if err == nil {
 		err = json.Unmarshal(raw, &file)
 	}

@@ -73,7 +73,7 @@ func Run(ctx context.Context, cfg Config, opts Options) (err error) {
 	}
 	defer closePush()
 	srv := newServer(cfg, st, pusher, m, opts.Log)
-	addrs := map[string]string{"addr": ln.Addr().String(), "store": cfg.Store}
+	addrs := map[string]string{"addr": ln.Addr().String(), "store": cfg.Store, "version": Version()}
 	if metricsAddr != "" {
 		addrs["metrics"] = metricsAddr
 	}

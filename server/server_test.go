@@ -68,8 +68,8 @@ func TestRun(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("does not end")
 	}
-	var line struct{ Message, Addr string }
-	if err := json.Unmarshal(stdout.Bytes(), &line); err != nil || line.Message != "listening" || line.Addr != addr {
+	var line struct{ Message, Addr, Version string }
+	if err := json.Unmarshal(stdout.Bytes(), &line); err != nil || line.Message != "listening" || line.Addr != addr || line.Version != server.Version() {
 		t.Errorf("stdout %q: %v", stdout.String(), err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"iris-gateway/cmd/iris/internal/terminal"
+	"iris-gateway/server"
 )
 
 func main() {
@@ -76,6 +77,7 @@ func newRoot(std streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "iris",
 		Short:         "Iris connects phones to a hermes-agent behind NAT",
+		Version:       server.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}

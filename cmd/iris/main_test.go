@@ -14,6 +14,7 @@ import (
 	"iris-gateway/cmd/iris/internal/admin"
 	"iris-gateway/cmd/iris/internal/device"
 	"iris-gateway/cmd/iris/internal/gatewaytest"
+	"iris-gateway/server"
 )
 
 func TestMain(m *testing.M) {
@@ -67,6 +68,14 @@ func TestWrongUsage(t *testing.T) {
 		if code != exitUsage || !strings.Contains(errs, tt.want) || !strings.Contains(errs, "--help") || out != "" {
 			t.Errorf("iris %v: exit %d, want %d and %q, wrote %q and %q", tt.args, code, exitUsage, tt.want, out, errs)
 		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	isolate(t)
+	code, out, errs := irisCLI(t, "", "--version")
+	if want := "iris version " + server.Version() + "\n"; code != exitDone || out != want {
+		t.Errorf("iris --version: exit %d, wrote %q and %q, want %q", code, out, errs, want)
 	}
 }
 
