@@ -45,7 +45,7 @@ func BenchmarkAppend(b *testing.B) {
 	if err := s.CreateGateway(b.Context(), iris.Gateway{ID: "g"}, iris.Token{Hash: "h"}); err != nil {
 		b.Fatal(err)
 	}
-	for n := int64(1); b.Loop(); n++ {
+	for n := int64(2); b.Loop(); n++ {
 		c := iris.Commit{
 			Entry: iris.Entry{Cursor: n, Writer: "w", Frames: []string{`{"type":"message"}`}},
 			Changes: []iris.Change{

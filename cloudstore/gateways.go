@@ -11,13 +11,15 @@ import (
 	"iris-gateway/iris"
 )
 
-// CreateGateway adds a gateway with its default channel and its host's token.
-// CodeConflict when the gateway or the token exists.
+// CreateGateway adds a gateway with its default channel, the first entry of its
+// log, and its host's token. CodeConflict when the gateway or the token exists.
+// It costs four writes.
 func (s *Store) CreateGateway(ctx context.Context, gw iris.Gateway, host iris.Token) error {
-	def := rows.DefaultChannel()
+	def, first := rows.DefaultChannel(), rows.FirstEntry()
 	b := s.batch()
 	b.Create(s.gateway(gw.ID), newGatewayDoc(gw))
 	b.Create(s.channel(gw.ID, def.Lane), newChannelDoc(def))
+	b.Create(s.entry(gw.ID, first.Cursor), newEntryDoc(first))
 	b.Create(s.token(host.Hash), newTokenDoc(host))
 	err := b.Commit(ctx)
 	if status.Code(err) == codes.AlreadyExists {

@@ -77,7 +77,7 @@ func everyQuery(t *testing.T, s *cloudstore.Store) {
 	}
 	listening, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	if err := s.Append(ctx, "g", iris.Commit{Entry: iris.Entry{Cursor: 1, Writer: "other"}}); err != nil {
+	if err := s.Append(ctx, "g", iris.Commit{Entry: iris.Entry{Cursor: 2, Writer: "other"}}); err != nil {
 		t.Fatal(err)
 	}
 	for name, query := range map[string]func() error{

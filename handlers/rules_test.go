@@ -106,11 +106,11 @@ func TestDirectoryIsBounded(t *testing.T) {
 		changes = nil
 	}
 	changes = changes[:490]
-	commit(1)
+	commit(2)
 	for i := 490; i < wire.MaxChannels-2; i++ {
 		changes = append(changes, iris.PutChannel{Channel: iris.Channel{Lane: iris.Lane{ChatID: fmt.Sprint("c", i)}, Name: "n", Kind: iris.KindChannel}})
 	}
-	commit(2)
+	commit(3)
 	for part := range 4 {
 		for i := range 250 {
 			if part+i > 0 { // one is left
@@ -118,7 +118,7 @@ func TestDirectoryIsBounded(t *testing.T) {
 					Lane: iris.Lane{ChatID: lane, ThreadID: fmt.Sprint("t", part, ".", i)}, Name: "n", Kind: iris.KindThread}})
 			}
 		}
-		commit(int64(3 + part))
+		commit(int64(4 + part))
 	}
 	phone := in.device(in.pair(g), "d")
 	phone.next("status")

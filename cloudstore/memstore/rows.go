@@ -10,8 +10,8 @@ import (
 	"iris-gateway/iris"
 )
 
-// CreateGateway adds a gateway with its default channel and its host's token.
-// CodeConflict when the gateway or the token exists.
+// CreateGateway adds a gateway with its default channel, the first entry of its
+// log, and its host's token. CodeConflict when the gateway or the token exists.
 func (s *Store) CreateGateway(ctx context.Context, gw iris.Gateway, host iris.Token) error {
 	if err := alive(ctx); err != nil {
 		return err
@@ -19,15 +19,18 @@ func (s *Store) CreateGateway(ctx context.Context, gw iris.Gateway, host iris.To
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at := s.at(gw.ID)
-	def := rows.DefaultChannel()
+	def, first := rows.DefaultChannel(), rows.FirstEntry()
+	first.At = rows.Time(s.Now())
 	_, tokenTaken := s.tokens[host.Hash]
 	_, channelTaken := at.channels[def.Lane]
-	if at.row != nil || tokenTaken || channelTaken {
+	_, entryTaken := at.find(first.Cursor)
+	if at.row != nil || tokenTaken || channelTaken || entryTaken {
 		return rows.GatewayExists(gw.ID)
 	}
 	row := rows.Gateway(gw)
 	at.row = &row
 	at.channels[def.Lane] = def
+	at.insert(&first)
 	s.tokens[host.Hash] = rows.Token(host)
 	return nil
 }

@@ -176,17 +176,36 @@ func testRing(f *fixture) {
 	equal(f, "log", f.cursors(), seq(16, 20))
 }
 
+// A log begins with an entry that came with its gateway, so that the first
+// appender has one to guard too: it cannot sleep until the ring has dropped
+// where it wanted to write, and land there.
+func testFirstEntry(f *fixture) {
+	f.gateway()
+	head, err := f.Head(f.ctx, f.g)
+	noError(f.T, err)
+	equal(f, "first entry", fmt.Sprint(head.Cursor, head.First, len(head.Frames), head.At.IsZero()), "1 1 0 false")
+	outcome(f, f.Append(f.ctx, f.g, entry(1, "a")), iris.ErrRefused)
+	sleeper := entry(2, "sleeper")
+	sleeper.Guard = 1
+	f.append(2, 4, "a")
+	c := entry(5, "a")
+	c.Drop = []int64{1, 2}
+	noError(f.T, f.Append(f.ctx, f.g, c))
+	outcome(f, f.Append(f.ctx, f.g, sleeper), iris.ErrRefused)
+	equal(f, "log", f.cursors(), seq(3, 5))
+}
+
 // "One Firestore write batch, atomic": whatever refuses, nothing is written.
 func testAtomic(f *fixture) {
 	f.gateway()
 	lane := iris.Lane{ChatID: iris.DefaultChat}
-	c := entry(1, "a")
+	c := entry(2, "a")
 	c.Changes = []iris.Change{
 		iris.CreateMessage{Message: iris.Message{ID: "taken", Lane: lane}},
 		iris.CreateMessage{Message: iris.Message{ID: "old", Lane: lane, Text: "first"}},
 	}
 	noError(f.T, f.Append(f.ctx, f.g, c))
-	f.append(2, 2, "a")
+	f.append(3, 3, "a")
 	harmless := []iris.Change{
 		iris.CreateMessage{Message: iris.Message{ID: "new", Lane: lane}},
 		iris.PutMessage{Message: iris.Message{ID: "old", Lane: lane, Text: "second"}},
@@ -199,13 +218,13 @@ func testAtomic(f *fixture) {
 		"lane gone":     iris.SetBusy{Lane: iris.Lane{ChatID: "nowhere"}, Turn: "t"},
 		"device gone":   iris.SetDeviceLink{Device: "nobody", Link: iris.Link{ID: "l"}},
 	} {
-		c := entry(3, "a")
+		c := entry(4, "a")
 		c.Guard, c.Drop = 2, []int64{1}
 		c.Changes = append(append([]iris.Change{}, harmless...), last)
 		outcome(f, f.Append(f.ctx, f.g, c), iris.ErrRefused)
 		f.unchanged(name, lane)
 	}
-	c = entry(2, "b") // refused at once
+	c = entry(3, "b") // refused at once
 	c.Changes = harmless
 	outcome(f, f.Append(f.ctx, f.g, c), iris.ErrRefused)
 	f.unchanged("cursor taken", lane)
@@ -213,7 +232,7 @@ func testAtomic(f *fixture) {
 
 func (f *fixture) unchanged(name string, lane iris.Lane) {
 	f.Helper()
-	equal(f, name+": log", f.cursors(), seq(1, 2))
+	equal(f, name+": log", f.cursors(), seq(1, 3))
 	_, err := f.Message(f.ctx, f.g, "new")
 	code(f, err, iris.CodeNotFound)
 	m, err := f.Message(f.ctx, f.g, "old")

@@ -195,7 +195,7 @@ func testOddIDs(f *fixture) {
 // What a caller does with its values afterwards is not written anywhere.
 func testCopies(f *fixture) {
 	f.gateway()
-	e := fullEntry(1)
+	e := fullEntry(2)
 	m := fullMessage()
 	host := iris.Host{Commands: []byte("abc")}
 	noError(f.T, f.Append(f.ctx, f.g, iris.Commit{Entry: e, Changes: []iris.Change{
@@ -208,10 +208,10 @@ func testCopies(f *fixture) {
 		h.Commands[0] = 'X'
 	}
 	spoil(e, m, host)
-	w := f.follow(0, "mine") // what is delivered is a copy as well
+	w := f.follow(1, "mine") // what is delivered is a copy as well
 	spoil(<-w.got, fullMessage(), iris.Host{Commands: []byte("x")})
 	for range 2 { // what was read is spoilt too, and read again
-		gotE, _, err := f.Entry(f.ctx, f.g, 1)
+		gotE, _, err := f.Entry(f.ctx, f.g, 2)
 		noError(f.T, err)
 		gotM, err := f.Message(f.ctx, f.g, m.ID)
 		noError(f.T, err)

@@ -70,6 +70,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"guard must exist", testGuard},
 		{"drop must exist", testDrop},
 		{"a ring", testRing},
+		{"an appender from before the ring", testFirstEntry},
 		{"all or nothing", testAtomic},
 		{"live documents", testLive},
 		{"live documents and a refusal", testLiveAtomic},

@@ -89,6 +89,9 @@ func (g *Gateway) load(ctx context.Context) (*State, []iris.Device, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if head.Cursor == 0 { // it is written with the gateway's row
+		return nil, nil, fmt.Errorf("gateway %s has a row, but no log", g.ID)
+	}
 	channels, err := store.Channels(ctx, g.ID)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read channels: %w", err)

@@ -16,10 +16,6 @@ const holdFactor = 4
 // and what retention drops (log.md, "Ring").
 func setRing(c *iris.Commit, prev *State) {
 	n := prev.Cursor
-	if n == 0 {
-		c.Entry.First = 1
-		return
-	}
 	first, kept := prev.First, n+1-prev.First
 	switch {
 	case kept < prev.size || holdsInbound(first, c.Entry.Host.Received, prev.LastInbound):

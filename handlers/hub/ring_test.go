@@ -18,7 +18,6 @@ func TestRing(t *testing.T) {
 		drop     []int64
 		first    int64
 	}{
-		"empty":               {state: State{}, first: 1},
 		"one entry":           {state: State{Cursor: 1, First: 1}, guard: 1, first: 1},
 		"not full":            {state: State{Cursor: 9, First: 1}, guard: 1, first: 1},
 		"guard follows":       {state: State{Cursor: 900, First: 1, size: 1000}, guard: 700, first: 1},

@@ -14,7 +14,7 @@ import (
 type State struct {
 	Gateway     iris.Gateway // its row when the gateway was opened
 	Cursor      int64        // newest entry that is part of the state
-	First       int64        // oldest entry kept, 0 while the log is empty
+	First       int64        // oldest entry kept
 	Host        iris.HostMark
 	HostLink    iris.Link // newest link of the host
 	LastInbound int64     // newest entry with inbound
@@ -198,7 +198,7 @@ func (s *State) Channels() []iris.Channel {
 // Full reports whether the log has grown as far as it may for a host that is
 // away and does not fetch its inbound.
 func (s *State) Full() bool {
-	return s.Cursor > 0 && s.Cursor+1-s.First >= holdFactor*s.size
+	return s.Cursor+1-s.First >= holdFactor*s.size
 }
 
 // anyBusy reports whether a turn runs in any lane.

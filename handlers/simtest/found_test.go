@@ -85,6 +85,11 @@ var found = []struct {
 			{300, "notices", 0, 2, 0}, {0, "restart", 2, 0, 0}, {300, "twice", 1, 0, 2}, {100, "cut", 0, 2, 3}, {3000, "step", 0, 1, 0},
 			{0, "send", 1, 2, 3}, {1, "send", 2, 0, 4}, {1000, "send", 1, 2, 0}, {5, "cut", 0, 2, 3}},
 	}},
+	{"an instance sleeps until the ring has dropped all that it knows (by hand)", plan{
+		Seed: 9, Instances: 2, Devices: 2, Ring: 16, Page: 10, Steps: slices.Concat([]step{
+			{0, "device", 0, 0, 0}, {0, "host", 0, 1, 0}, {1000, "device", 1, 1, 0}, {300, "freeze", 0, 0, 5}, {0, "send", 0, 0, 0}},
+			slices.Repeat([]step{{300, "send", 1, 0, 0}}, 40)),
+	}},
 	{"hello named a turn whose end was in the log: busy for ever", plan{
 		Seed: 2, Instances: 1, Devices: 3, Ring: 64, Page: 3, Rates: profiles[1], Steps: []step{
 			{3000, "step", 1, 0, 3}, {3000, "steps", 0, 0, 5}, {11, "hostmute", 2, 1, 5}, {0, "steps", 0, 2, 4}, {100, "step", 2, 1, 2},

@@ -90,10 +90,8 @@ func (w *world) landed(c iris.Commit) {
 		}
 	}
 	w.checkLinks(e)
-	if len(l.entries) > 0 {
-		w.checkRing(l.entries[len(l.entries)-1], c)
-		w.checkMark(l.entries[len(l.entries)-1], e)
-	}
+	w.checkRing(l.entries[len(l.entries)-1], c)
+	w.checkMark(l.entries[len(l.entries)-1], e)
 	l.entries = append(l.entries, e)
 }
 
@@ -112,6 +110,9 @@ func (w *world) checkLinks(e iris.Entry) {
 // checkRing checks that the log keeps what it must, and nothing beyond.
 func (w *world) checkRing(prev iris.Entry, c iris.Commit) {
 	e, size := c.Entry, int64(w.plan.Ring)
+	if (c.Guard != 0) == (len(c.Drop) > 0) {
+		w.failf("entry %d has guard %d and drops %v: one of them keeps a stale appender away", e.Cursor, c.Guard, c.Drop)
+	}
 	if e.First != prev.First+int64(len(c.Drop)) {
 		w.failf("entry %d says first %d, but %d was followed by %d drops", e.Cursor, e.First, prev.First, len(c.Drop))
 	}

@@ -46,6 +46,8 @@ var mutants = []mutant{
 	{"ring-guard", "the batch has a guard: a stale appender lands at the head or not at all", []edit{
 		{storeLogGo, "if c.Guard != 0 {", "if false {"},
 		{storeLogGo, "		if !gw.remove(cursor) {\n			return", "		if gw.remove(cursor); false {\n			return"}}},
+	{"first-guard", "the first append has a guard too", []edit{{ringGo,
+		"	n := prev.Cursor\n", "	n := prev.Cursor\n	if n == 1 {\n		c.Entry.First = 1\n		return\n	}\n"}}},
 	{"ring-hold", "the ring never takes what the host has not received", []edit{{ringGo,
 		"	return first > received && lastInbound >= first\n", "	return false\n"}}},
 	{"ring-shrink", "an append deletes two until K is reached again", []edit{{ringGo,
