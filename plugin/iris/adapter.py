@@ -274,6 +274,7 @@ class Adapter(Asking, BasePlatformAdapter):  # type: ignore[misc]  # hermes is n
         """Interrupt what runs, and release a clarify that waits (hermes.md §7.2)."""
         key = self._key(self._source(lane, {}))
         await self.interrupt_session_activity(key, lane.hermes_chat)
+        hermes.interrupt(self.gateway_runner, key)
         hermes.clear_clarify(key)
 
     def busy(self, lane: Lane) -> bool:

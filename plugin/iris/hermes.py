@@ -174,6 +174,17 @@ def patience(kind: str) -> int:
     return 0
 
 
+@guarded(None)
+def interrupt(runner: Any, key: str) -> None:
+    """Interrupt the running agent of a session now. hermes itself looks for an interrupt every 200 ms only,
+    and an agent that is released from a clarify meanwhile calls the model once more.
+    """
+    agent = getattr(runner, "_running_agents", {}).get(key)
+    stop = getattr(agent, "interrupt", None)
+    if stop:
+        stop()
+
+
 @guarded(False)
 def steer(runner: Any, key: str, text: str) -> bool:
     """Tell the running agent of a session something, without a word (hermes.md §7.2); False when none

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import unittest
+from types import SimpleNamespace
 from typing import Any
 
 from support import LANE, needs_hermes
-from test_adapter import AdapterCase
+from test_adapter import AdapterCase, runner
 
 from iris.events import now_ms
 from iris.lanes import Lane
@@ -108,6 +109,17 @@ class AskingTest(AdapterCase):
         self.assertTrue(entry.awaiting_text)
         self.assertEqual(await self.answer(None, "Ada"), "")
         self.assertEqual((entry.response, self.last().body["text"]), ("Ada", "Ada"))
+
+    async def test_stop_interrupts_before_it_releases_a_clarify(self) -> None:
+        from tools import clarify_gateway
+
+        entry = clarify_gateway.register("cl_3", KEY, "Which?", ["red"])
+        self.addCleanup(clarify_gateway.clear_session, KEY)
+        released: list[bool] = []  # at the interrupt
+        agent = SimpleNamespace(interrupt=lambda: released.append(entry.event.is_set()))
+        self.adapter.gateway_runner = runner(KEY, agent)
+        await self.adapter.stop(LANE)
+        self.assertEqual((released, entry.event.is_set()), ([False], True))
 
     async def test_confirm(self) -> None:
         from tools import slash_confirm
