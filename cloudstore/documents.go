@@ -112,21 +112,22 @@ func (doc entryDoc) noun() iris.Entry {
 
 // messageDoc is gateways/{g}/messages/{docID}.
 type messageDoc struct {
-	ID        string      `firestore:"id"`
-	Lane      string      `firestore:"lane"` // laneID, for history
-	ChatID    string      `firestore:"chat_id"`
-	ThreadID  string      `firestore:"thread_id"`
-	Role      string      `firestore:"role"`
-	Kind      string      `firestore:"kind"` // kindCommentary or ""
-	Text      string      `firestore:"text"`
-	Reasoning string      `firestore:"reasoning,omitempty"`
-	ReplyTo   string      `firestore:"reply_to,omitempty"`
-	Model     string      `firestore:"model,omitempty"`
-	Tokens    int         `firestore:"tokens,omitempty"`
-	Runtime   *runtimeDoc `firestore:"runtime,omitempty"`
-	At        time.Time   `firestore:"ts"` // never left out: history asks for it
-	Cursor    int64       `firestore:"cursor"`
-	Deleted   bool        `firestore:"deleted"` // never left out: history asks for it
+	ID        string        `firestore:"id"`
+	Lane      string        `firestore:"lane"` // laneID, for history
+	ChatID    string        `firestore:"chat_id"`
+	ThreadID  string        `firestore:"thread_id"`
+	Role      string        `firestore:"role"`
+	Kind      string        `firestore:"kind"` // kindCommentary or ""
+	Text      string        `firestore:"text"`
+	Reasoning string        `firestore:"reasoning,omitempty"`
+	Media     []mediaRefDoc `firestore:"media,omitempty"`
+	ReplyTo   string        `firestore:"reply_to,omitempty"`
+	Model     string        `firestore:"model,omitempty"`
+	Tokens    int           `firestore:"tokens,omitempty"`
+	Runtime   *runtimeDoc   `firestore:"runtime,omitempty"`
+	At        time.Time     `firestore:"ts"` // never left out: history asks for it
+	Cursor    int64         `firestore:"cursor"`
+	Deleted   bool          `firestore:"deleted"` // never left out: history asks for it
 }
 
 const kindCommentary = "commentary"
@@ -148,6 +149,9 @@ func newMessageDoc(m iris.Message) messageDoc {
 	if m.Commentary {
 		doc.Kind = kindCommentary
 	}
+	for _, media := range m.Media {
+		doc.Media = append(doc.Media, mediaRefDoc(media))
+	}
 	if m.Runtime != nil {
 		r := runtimeDoc(*m.Runtime)
 		doc.Runtime = &r
@@ -162,11 +166,25 @@ func (doc messageDoc) noun() iris.Message {
 		Text: doc.Text, Reasoning: doc.Reasoning, ReplyTo: doc.ReplyTo,
 		Model: doc.Model, Tokens: doc.Tokens, At: doc.At, Cursor: doc.Cursor, Deleted: doc.Deleted,
 	}
+	for _, media := range doc.Media {
+		m.Media = append(m.Media, iris.Media(media))
+	}
 	if doc.Runtime != nil {
 		r := iris.Runtime(*doc.Runtime)
 		m.Runtime = &r
 	}
 	return m
+}
+
+// mediaRefDoc is a medium as a message shows it.
+type mediaRefDoc struct {
+	ID       string    `firestore:"id"`
+	Kind     string    `firestore:"kind"`
+	MIME     string    `firestore:"mime"`
+	Size     int64     `firestore:"size"`
+	SHA256   string    `firestore:"sha256"`
+	Filename string    `firestore:"filename"`
+	Created  time.Time `firestore:"created"`
 }
 
 // deviceDoc is gateways/{g}/devices/{docID}.

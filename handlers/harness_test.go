@@ -65,6 +65,9 @@ func startWith(t testing.TB, store store, options ...func(*handlers.Config)) *in
 	}
 	h := hub.New(hub.Config{Store: store, LogEntries: 64, Log: log})
 	cfg := handlers.Config{Store: store, Hub: h, AdminToken: adminToken, MaxSockets: 2000, Log: log}
+	if m, ok := store.(handlers.MediaStore); ok {
+		cfg.Media, cfg.MediaMaxBytes = m, 64<<20
+	}
 	for _, option := range options {
 		option(&cfg)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -56,9 +57,19 @@ type MessageStore interface {
 	History(ctx context.Context, gateway string, lane iris.Lane, before *iris.Message, limit int) ([]iris.Message, bool, error)
 }
 
+// MediaStore keeps media.
+type MediaStore interface {
+	BeginUpload(ctx context.Context, gateway, key string, m iris.Media, resume bool) (iris.Upload, error)
+	UploadedMedia(ctx context.Context, gateway, key string) (iris.Media, error)
+	Media(ctx context.Context, gateway, id string) (iris.Media, error)
+	OpenMedia(ctx context.Context, gateway, id string, offset, length int64) (iris.Media, io.ReadCloser, error)
+}
+
 // Config says what a server works with.
 type Config struct {
 	Store          Store
+	Media          MediaStore // nil: media is off
+	MediaMaxBytes  int64      // of one medium; devices and hosts are told
 	Hub            *hub.Hub
 	AdminToken     string
 	PublicURL      string // https://…, "" = from the request

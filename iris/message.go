@@ -21,6 +21,7 @@ type Message struct {
 	Commentary bool // a beat between tools, not an answer
 	Text       string
 	Reasoning  string
+	Media      []Media // in the order they are shown
 	ReplyTo    string
 	Model      string
 	Tokens     int

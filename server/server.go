@@ -86,8 +86,11 @@ func newServer(cfg Config, st store, pusher *push.Pusher, m *metrics, log *slog.
 	if pusher != nil {
 		hubCfg.Notifier = pusher
 	}
+	media, limits := openMedia(cfg, st)
 	return handlers.New(handlers.Config{
 		Store:          st,
+		Media:          media,
+		MediaMaxBytes:  limits.MaxBytes,
 		Hub:            hub.New(hubCfg),
 		Push:           pusher,
 		AdminToken:     string(cfg.AdminToken),

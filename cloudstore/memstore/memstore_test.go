@@ -19,6 +19,14 @@ func TestContract(t *testing.T) {
 	storetest.Run(t, func(*testing.T) storetest.Store { return memstore.New() })
 }
 
+func TestMediaContract(t *testing.T) {
+	storetest.RunMedia(t, func(*testing.T) (storetest.MediaStore, func() []string) {
+		s := memstore.New()
+		s.Limits = storetest.Limits
+		return s, s.Objects
+	})
+}
+
 // The simulations run in bubbles: a follower must count as blocked, time must
 // be the bubble's, and nothing may stay behind.
 func TestInBubble(t *testing.T) {

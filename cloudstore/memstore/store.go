@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"iris-gateway/cloudstore/internal/media"
 	"iris-gateway/iris"
 )
 
@@ -25,10 +26,16 @@ type Store struct {
 	// first use; time.Now when left alone.
 	Now func() time.Time
 
+	*media.Library // the media, whose limits are set before the first use
+
 	mu       sync.Mutex
 	gateways map[string]*gateway
 	tokens   map[string]iris.Token
+	objects  map[string]object // of the bucket
 }
+
+// defaultLimits are those of service.md, but for the quota: memory is small.
+var defaultLimits = iris.MediaLimits{MaxBytes: 64 << 20, Quota: 512 << 20}
 
 // gateway is everything below gateways/{g}. As in Firestore it can exist
 // without its own row.
@@ -40,6 +47,7 @@ type gateway struct {
 	messages map[string]iris.Message
 	devices  map[string]iris.Device
 	pickers  map[string]iris.Picker // the open ones
+	media    map[string]media.Row
 
 	lives       map[string]iris.Live // by turn
 	liveChanged chan struct{}        // closed and replaced when a live document was changed
@@ -47,11 +55,16 @@ type gateway struct {
 
 // New returns an empty store.
 func New() *Store {
-	return &Store{
+	s := &Store{
 		Now:      time.Now,
 		gateways: map[string]*gateway{},
 		tokens:   map[string]iris.Token{},
+		objects:  map[string]object{},
 	}
+	s.Library = &media.Library{
+		Rows: mediaRows{s}, Bucket: bucket{s}, Limits: defaultLimits, Now: func() time.Time { return s.Now() },
+	}
+	return s
 }
 
 // Ready reports that the store can be used, which it always can.
@@ -70,6 +83,7 @@ func (s *Store) at(g string) *gateway {
 			messages: map[string]iris.Message{},
 			devices:  map[string]iris.Device{},
 			pickers:  map[string]iris.Picker{},
+			media:    map[string]media.Row{},
 
 			lives:       map[string]iris.Live{},
 			liveChanged: make(chan struct{}),

@@ -20,6 +20,10 @@ func fullMessage() iris.Message {
 	return iris.Message{
 		ID: "m_1", Lane: iris.Lane{ChatID: "android:default", ThreadID: "t_1"}, Role: iris.RoleAssistant,
 		Commentary: true, Text: "hello\n🐢", Reasoning: "because", ReplyTo: "m_0", Model: "a/b", Tokens: 77,
+		Media: []iris.Media{
+			{ID: "md_1", Kind: "image", MIME: "image/png", Size: 5, SHA256: "ab", Filename: "b🐢.png", Created: time.Unix(5, 0).UTC()},
+			{ID: "md_2", Kind: "document", Size: 1 << 40},
+		},
 		Runtime: &iris.Runtime{Model: "m", ContextPct: 5, Cwd: "/tmp", Latency: 1.25, Cost: 0.003},
 		At:      time.Date(2026, 5, 6, 7, 8, 9, 123_456_789, time.FixedZone("", 3600)),
 	}

@@ -157,6 +157,10 @@ func messageDocument(m *meter, msg iris.Message) {
 	m.size += 10 * itemOverhead
 	m.text(msg.ID, msg.Lane.ChatID, msg.Lane.ThreadID, string(msg.Role))
 	m.text(msg.Text, msg.Reasoning, msg.ReplyTo, msg.Model)
+	for _, media := range msg.Media {
+		m.size += 3 * itemOverhead
+		m.text(media.ID, media.Kind, media.MIME, media.SHA256, media.Filename)
+	}
 	if msg.Runtime != nil {
 		m.text(msg.Runtime.Model, msg.Runtime.Cwd)
 	}

@@ -44,3 +44,23 @@ func NoLive(turn string) *iris.Error {
 func NoPairing(id string) *iris.Error {
 	return iris.Errorf(iris.CodeNotFound, "no pairing %q: it was used, or has expired", id)
 }
+
+// NoMedia says that there is no medium with this id.
+func NoMedia(id string) *iris.Error {
+	return iris.Errorf(iris.CodeNotFound, "no medium %q", id)
+}
+
+// MediaExists says that a medium's id is taken.
+func MediaExists(id string) *iris.Error {
+	return iris.Errorf(iris.CodeConflict, "medium %q exists already, or is being sent", id)
+}
+
+// UploadTaken says that somebody else goes on with an upload, or has removed it.
+func UploadTaken(id string) *iris.Error {
+	return iris.Errorf(iris.CodeConflict, "medium %q is being sent by another connection, or was removed", id)
+}
+
+// NoObject says that a bucket has no such object.
+func NoObject(name string) *iris.Error {
+	return iris.Errorf(iris.CodeNotFound, "no object %q", name)
+}

@@ -47,7 +47,17 @@ func Message(m iris.Message) iris.Message {
 		r := *m.Runtime
 		m.Runtime = &r
 	}
+	m.Media = list(m.Media)
+	for i := range m.Media {
+		m.Media[i] = Media(m.Media[i])
+	}
 	m.At = Time(m.At)
+	return m
+}
+
+// Media returns a copy of m.
+func Media(m iris.Media) iris.Media {
+	m.Created = Time(m.Created)
 	return m
 }
 

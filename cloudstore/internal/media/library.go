@@ -1,0 +1,222 @@
+// Package media keeps media: their bytes as objects of a bucket, what they are
+// as rows. Both stores are made of it, each with its own rows and bucket, so
+// that what holds in memory holds in the cloud.
+//
+// An upload is a row that is not ready, and parts below "uploads/" of the
+// bucket. When it is complete the parts are composed to an object below
+// "media/", and then the row is ready. What is below uploads/ may be removed
+// at any time after [iris.UploadLifetime] by a lifecycle rule; below media/
+// there is nothing that no row names.
+package media
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"time"
+
+	"iris-gateway/cloudstore/internal/rows"
+	"iris-gateway/iris"
+)
+
+// Row is what is kept of a medium, or of one that is to be.
+type Row struct {
+	iris.Media
+	Key     string // of its upload
+	Ready   bool   // complete, and never changed again
+	Attempt string // of the upload, that writes or wrote it: a part of the objects' names
+	Version any    // which state of the row this is; only [Rows] looks into it
+}
+
+// Rows keeps the rows of media.
+type Rows interface {
+	// MediaRow returns a row, and whether there is one.
+	MediaRow(ctx context.Context, g, id string) (Row, bool, error)
+	// UploadRows returns the rows of an upload's key.
+	UploadRows(ctx context.Context, g, key string) ([]Row, error)
+	// UnfinishedRows returns rows that are not ready.
+	UnfinishedRows(ctx context.Context, g string) ([]Row, error)
+	// CreateMediaRow adds a row, and returns its version; CodeConflict when
+	// its id is taken.
+	CreateMediaRow(ctx context.Context, g string, r Row) (version any, err error)
+	// ReplaceMediaRow replaces the version of the row that r names, and returns
+	// the new one; CodeConflict when somebody else has done so.
+	ReplaceMediaRow(ctx context.Context, g string, r Row) (version any, err error)
+	// DeleteMediaRow removes a row if there is one.
+	DeleteMediaRow(ctx context.Context, g, id string) error
+	// MediaBytes returns the sizes of all rows of a gateway, added up.
+	MediaBytes(ctx context.Context, g string) (int64, error)
+}
+
+// Object is an object of a bucket.
+type Object struct {
+	Name  string
+	Size  int64
+	State string // see [Bucket.Create]
+}
+
+// Bucket keeps the objects.
+type Bucket interface {
+	// Create writes an object that carries a short text. It is there once Close
+	// has returned nil; when ctx ends before, it never will be.
+	Create(ctx context.Context, name, state string) io.WriteCloser
+	// Read reads length bytes from the offset, which both lie in the object;
+	// CodeNotFound when there is none.
+	Read(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error)
+	// List returns the objects below a prefix, sorted by name.
+	List(ctx context.Context, prefix string) ([]Object, error)
+	// Compose joins up to MaxParts objects to one.
+	Compose(ctx context.Context, name string, parts []string) error
+	// Delete removes an object if there is one.
+	Delete(ctx context.Context, name string) error
+}
+
+// Library keeps the media of all gateways. Its fields are set before the first
+// use. Its methods may be called from any goroutine.
+type Library struct {
+	Rows   Rows
+	Bucket Bucket
+	Limits iris.MediaLimits
+	Now    func() time.Time
+}
+
+// Media returns the row of a medium; CodeNotFound when there is none that is
+// complete.
+func (l *Library) Media(ctx context.Context, g, id string) (iris.Media, error) {
+	row, err := l.ready(ctx, g, id)
+	return row.Media, err
+}
+
+// UploadedMedia returns the newest medium of an upload's key; CodeNotFound when
+// none is complete.
+func (l *Library) UploadedMedia(ctx context.Context, g, key string) (iris.Media, error) {
+	all, err := l.Rows.UploadRows(ctx, g, key)
+	if err != nil {
+		return iris.Media{}, err
+	}
+	row, found := newest(all, func(r Row) bool { return r.Ready })
+	if !found {
+		return iris.Media{}, iris.Errorf(iris.CodeNotFound, "no such upload has been completed")
+	}
+	return row.Media, nil
+}
+
+// OpenMedia returns a medium and length of its bytes from the offset on, fewer
+// if it ends before; a negative length stands for all. CodeNotFound when there
+// is no such medium, CodeUnsupported when the offset lies behind its end.
+func (l *Library) OpenMedia(ctx context.Context, g, id string, offset, length int64) (iris.Media, io.ReadCloser, error) {
+	row, err := l.ready(ctx, g, id)
+	if err != nil {
+		return iris.Media{}, nil, err
+	}
+	left := row.Size - offset
+	if offset < 0 || left < 0 {
+		return iris.Media{}, nil, iris.Errorf(iris.CodeUnsupported, "offset %d is not in the medium, which has %d bytes", offset, row.Size)
+	}
+	if length < 0 || length > left {
+		length = left
+	}
+	if length == 0 {
+		return row.Media, io.NopCloser(eof{}), nil
+	}
+	r, err := l.Bucket.Read(ctx, row.object(g), offset, length)
+	if iris.ErrorCode(err) == iris.CodeNotFound {
+		err = rows.NoMedia(id) // it was deleted just now
+	}
+	return row.Media, r, err
+}
+
+// DeleteMedia removes a medium, its bytes first: nothing is left that nobody
+// knows of. One that is not there is removed already.
+func (l *Library) DeleteMedia(ctx context.Context, g, id string) error {
+	row, found, err := l.Rows.MediaRow(ctx, g, id)
+	if err != nil || !found {
+		return err
+	}
+	return l.remove(ctx, g, row)
+}
+
+// DeleteMediaObjects removes all bytes of all media of a gateway, and what
+// uploads have left. The rows stay: they go with the gateway's other rows.
+func (l *Library) DeleteMediaObjects(ctx context.Context, g string) error {
+	for _, prefix := range []string{uploadsOf(g), mediaOf(g)} {
+		if err := l.removeBelow(ctx, prefix); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ready returns the row of a medium that is complete.
+func (l *Library) ready(ctx context.Context, g, id string) (Row, error) {
+	row, found, err := l.Rows.MediaRow(ctx, g, id)
+	if err == nil && !(found && row.Ready) {
+		err = rows.NoMedia(id)
+	}
+	return row, err
+}
+
+// remove removes all of a row, the row last.
+func (l *Library) remove(ctx context.Context, g string, row Row) error {
+	if !row.Ready {
+		if err := l.removeBelow(ctx, row.parts(g)); err != nil {
+			return err
+		}
+	}
+	if err := l.Bucket.Delete(ctx, row.object(g)); err != nil {
+		return err
+	}
+	return l.Rows.DeleteMediaRow(ctx, g, row.ID)
+}
+
+func (l *Library) removeBelow(ctx context.Context, prefix string) error {
+	objects, err := l.Bucket.List(ctx, prefix)
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		if err := l.Bucket.Delete(ctx, o.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Names of objects. Ids come from outside: their hashes are safe in a name.
+func uploadsOf(g string) string { return "uploads/" + safe(g) + "/" }
+func mediaOf(g string) string   { return "media/" + safe(g) + "/" }
+
+// parts is where the parts of an upload lie.
+func (r Row) parts(g string) string { return uploadsOf(g) + safe(r.ID) + "/" }
+
+// object is where the bytes lie once they are complete. Of two that write one
+// medium each has its own, so neither ever changes what the other made.
+func (r Row) object(g string) string { return mediaOf(g) + safe(r.ID) + "-" + r.Attempt }
+
+// part is the name of a part that begins at the offset: sorted by name they are
+// in order.
+func (r Row) part(g string, offset int64) string {
+	return fmt.Sprintf("%s%012d-%s", r.parts(g), offset, r.Attempt)
+}
+
+func safe(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// newest returns the newest row that is wanted.
+func newest(all []Row, wanted func(Row) bool) (best Row, found bool) {
+	for _, r := range all {
+		if wanted(r) && (!found || r.Created.After(best.Created)) {
+			best, found = r, true
+		}
+	}
+	return best, found
+}
+
+// eof is a reader of nothing.
+type eof struct{}
+
+func (eof) Read([]byte) (int, error) { return 0, io.EOF }

@@ -1,0 +1,292 @@
+package media
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"strings"
+	"time"
+
+	"iris-gateway/cloudstore/internal/content"
+	"iris-gateway/iris"
+)
+
+// PartSize is how large the parts of an upload are.
+const PartSize = 8 << 20
+
+// MaxParts is how many objects can be composed at once, so the largest medium
+// has 256 MiB.
+const MaxParts = 32
+
+// minPart is how large a part must be to be kept when the upload is cut: there
+// may be only MaxParts of them.
+const minPart = 256 << 10
+
+// grace is how long an upload may go on when its context has ended, to save
+// what has come.
+const grace = 3 * time.Second
+
+// cleaning bounds how long it may take to remove what an upload has left.
+const cleaning = 10 * time.Second
+
+// upload is an [iris.Upload]. It is used by one goroutine.
+type upload struct {
+	lib    *Library
+	g      string
+	row    Row
+	ctx    context.Context // of the calls to the bucket
+	cancel context.CancelFunc
+
+	sum    hash.Hash
+	head   []byte // the first bytes, content.HeadSize at most
+	offset int64  // bytes taken
+	parts  []part // those that are complete
+	open   *openPart
+	err    error // that has broken it
+	ended  bool  // Finish, Suspend or Abort was called and did what it should
+}
+
+// part is a part that is complete.
+type part struct {
+	name string
+	size int64
+}
+
+// openPart is the part that is being written.
+type openPart struct {
+	part
+	io.WriteCloser
+	cancel context.CancelFunc
+}
+
+// upload returns an upload of which nothing has come. Its calls outlive ctx a
+// little, to save what has come.
+func (l *Library) upload(ctx context.Context, g string, row Row) *upload {
+	detached, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return &upload{
+		lib: l, g: g, row: row, sum: sha256.New(),
+		ctx: detached, cancel: func() { stop(); cancel() },
+	}
+}
+
+// takeUp makes the upload go on behind parts that are there. Each carries the
+// state of the hash at its beginning, so only the last one is read again.
+func (u *upload) takeUp(ctx context.Context, chain []Object) error {
+	last := chain[len(chain)-1]
+	state, err := base64.StdEncoding.DecodeString(last.State)
+	if err == nil {
+		err = u.sum.(encoding.BinaryUnmarshaler).UnmarshalBinary(state)
+	}
+	if err != nil {
+		return fmt.Errorf("state of the hash in %s: %w", last.Name, err)
+	}
+	if err := u.read(ctx, last.Name, last.Size, u.sum); err != nil {
+		return err
+	}
+	var head strings.Builder
+	if err := u.read(ctx, chain[0].Name, min(content.HeadSize, chain[0].Size), &head); err != nil {
+		return err
+	}
+	u.head = []byte(head.String())
+	for _, o := range chain {
+		u.parts = append(u.parts, part{o.Name, o.Size})
+		u.offset += o.Size
+	}
+	return nil
+}
+
+func (u *upload) read(ctx context.Context, name string, length int64, to io.Writer) error {
+	r, err := u.lib.Bucket.Read(ctx, name, 0, length)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	n, err := io.Copy(to, r)
+	if err == nil && n != length {
+		err = fmt.Errorf("%s has %d bytes, not %d: %w", name, n, length, io.ErrUnexpectedEOF)
+	}
+	return err
+}
+
+// Offset implements [iris.Upload].
+func (u *upload) Offset() int64 { return u.offset }
+
+// Write implements [iris.Upload].
+func (u *upload) Write(p []byte) (int, error) {
+	if u.err == nil && u.offset+int64(len(p)) > u.row.Size {
+		u.err = iris.Errorf(iris.CodeMediaTooLarge, "more bytes came than the %d announced", u.row.Size)
+	}
+	for n := 0; n < len(p) && u.err == nil; {
+		k, err := u.writePart(p[n:])
+		n += k
+		u.err = err
+	}
+	if u.err != nil {
+		return 0, u.err
+	}
+	return len(p), nil
+}
+
+// writePart writes what fits into the part that is open, and opens and closes it
+// as needed.
+func (u *upload) writePart(p []byte) (int, error) {
+	if u.open == nil {
+		if err := u.openPart(); err != nil {
+			return 0, err
+		}
+	}
+	p = p[:min(int64(len(p)), PartSize-u.open.size)]
+	if _, err := u.open.Write(p); err != nil {
+		return 0, err
+	}
+	u.sum.Write(p)
+	if room := content.HeadSize - len(u.head); room > 0 {
+		u.head = append(u.head, p[:min(room, len(p))]...)
+	}
+	u.open.size += int64(len(p))
+	u.offset += int64(len(p))
+	if u.open.size == PartSize {
+		return len(p), u.closePart()
+	}
+	return len(p), nil
+}
+
+func (u *upload) openPart() error {
+	state, err := u.sum.(encoding.BinaryMarshaler).MarshalBinary()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(u.ctx)
+	name := u.row.part(u.g, u.offset)
+	w := u.lib.Bucket.Create(ctx, name, base64.StdEncoding.EncodeToString(state))
+	u.open = &openPart{part{name: name}, w, cancel}
+	return nil
+}
+
+// closePart completes the part that is open.
+func (u *upload) closePart() error {
+	o := u.open
+	u.open = nil
+	defer o.cancel()
+	if err := o.Close(); err != nil {
+		return err
+	}
+	u.parts = append(u.parts, o.part)
+	return nil
+}
+
+// dropPart gives the part that is open up.
+func (u *upload) dropPart() {
+	if o := u.open; o != nil {
+		u.open = nil
+		o.cancel()
+		_ = o.Close() // says that it was given up
+	}
+}
+
+// Finish implements [iris.Upload].
+func (u *upload) Finish(ctx context.Context, sha256 string) (iris.Media, error) {
+	if u.ended {
+		return iris.Media{}, errors.New("the upload has ended")
+	}
+	if u.err == nil {
+		u.err = u.complete(ctx, sha256)
+	}
+	if u.err != nil {
+		return iris.Media{}, u.err
+	}
+	u.ended = true
+	u.cancel()
+	return u.row.Media, nil
+}
+
+// complete checks what has come and makes a medium of it. Who composes is
+// alone: the object is named by the attempt. Who is still the one that writes
+// the row decides in the end.
+func (u *upload) complete(ctx context.Context, sum string) error {
+	row := u.row
+	row.SHA256 = hex.EncodeToString(u.sum.Sum(nil))
+	switch {
+	case u.offset != row.Size:
+		return iris.Errorf(iris.CodeUnsupported, "%d bytes came, %d were announced", u.offset, row.Size)
+	case !strings.EqualFold(sum, row.SHA256):
+		return iris.Errorf(iris.CodeUnsupported, "sha256 of what came is %s, not %q", row.SHA256, sum)
+	}
+	if u.open == nil && len(u.parts) == 0 { // nothing can be composed of nothing
+		if err := u.openPart(); err != nil {
+			return err
+		}
+	}
+	if u.open != nil {
+		if err := u.closePart(); err != nil {
+			return err
+		}
+	}
+	var names []string
+	for _, p := range u.parts {
+		names = append(names, p.name)
+	}
+	if err := u.lib.Bucket.Compose(ctx, row.object(u.g), names); err != nil {
+		return err
+	}
+	row.Kind, row.MIME = content.Describe(row.Media, u.head)
+	row.Ready = true
+	version, err := u.lib.Rows.ReplaceMediaRow(ctx, u.g, row)
+	if iris.ErrorCode(err) == iris.CodeConflict { // somebody else goes on with it
+		return errors.Join(err, u.lib.Bucket.Delete(ctx, row.object(u.g)))
+	}
+	if err != nil {
+		return err // the row may be ready or not: resume finds out
+	}
+	u.row, u.row.Version = row, version
+	for _, p := range u.parts {
+		_ = u.lib.Bucket.Delete(ctx, p.name) // else the lifecycle rule does
+	}
+	return nil
+}
+
+// Suspend implements [iris.Upload].
+func (u *upload) Suspend() error {
+	if u.ended {
+		return nil
+	}
+	u.ended = true
+	defer u.cancel()
+	if u.err != nil || u.open == nil || u.open.size < minPart || !u.room() {
+		u.dropPart()
+		return nil
+	}
+	return u.closePart()
+}
+
+// room reports whether what is to come still fits if the part that is open is
+// closed where it is.
+func (u *upload) room() bool {
+	left := (u.row.Size - u.offset + PartSize - 1) / PartSize
+	return int64(len(u.parts))+1+left <= MaxParts
+}
+
+// Abort implements [iris.Upload]. It asks whether the upload is still its own:
+// somebody may have gone on with it.
+func (u *upload) Abort() error {
+	if u.ended {
+		return nil
+	}
+	u.ended = true
+	u.dropPart()
+	u.cancel()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(u.ctx), cleaning)
+	defer cancel()
+	row, found, err := u.lib.Rows.MediaRow(ctx, u.g, u.row.ID)
+	if err != nil || !found || row.Ready || row.Attempt != u.row.Attempt {
+		return err
+	}
+	return u.lib.remove(ctx, u.g, row)
+}

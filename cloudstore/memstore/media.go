@@ -1,0 +1,228 @@
+package memstore
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"io"
+	"slices"
+	"strings"
+
+	"iris-gateway/cloudstore/internal/media"
+	"iris-gateway/cloudstore/internal/rows"
+)
+
+// mediaRows are the rows of media in memory. A row's version is a number that
+// grows with each change.
+type mediaRows struct{ *Store }
+
+// MediaRow implements media.Rows.
+func (s mediaRows) MediaRow(ctx context.Context, g, id string) (media.Row, bool, error) {
+	if err := alive(ctx); err != nil {
+		return media.Row{}, false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row, found := s.at(g).media[id]
+	return row, found, nil
+}
+
+// UploadRows implements media.Rows.
+func (s mediaRows) UploadRows(ctx context.Context, g, key string) ([]media.Row, error) {
+	return s.mediaRows(ctx, g, func(r media.Row) bool { return r.Key == key })
+}
+
+// UnfinishedRows implements media.Rows.
+func (s mediaRows) UnfinishedRows(ctx context.Context, g string) ([]media.Row, error) {
+	return s.mediaRows(ctx, g, func(r media.Row) bool { return !r.Ready })
+}
+
+func (s mediaRows) mediaRows(ctx context.Context, g string, wanted func(media.Row) bool) (out []media.Row, err error) {
+	if err := alive(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.at(g).media {
+		if wanted(r) {
+			out = append(out, r)
+		}
+	}
+	return out, nil
+}
+
+// CreateMediaRow implements media.Rows.
+func (s mediaRows) CreateMediaRow(ctx context.Context, g string, r media.Row) (any, error) {
+	if err := alive(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, taken := s.at(g).media[r.ID]; taken {
+		return nil, rows.MediaExists(r.ID)
+	}
+	return s.put(g, r, 1), nil
+}
+
+// ReplaceMediaRow implements media.Rows.
+func (s mediaRows) ReplaceMediaRow(ctx context.Context, g string, r media.Row) (any, error) {
+	if err := alive(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, found := s.at(g).media[r.ID]
+	if !found || old.Version != r.Version {
+		return nil, rows.UploadTaken(r.ID)
+	}
+	return s.put(g, r, old.Version.(int)+1), nil
+}
+
+// put keeps a row. Call with s.mu held.
+func (s mediaRows) put(g string, r media.Row, version int) any {
+	r.Media, r.Version = rows.Media(r.Media), version
+	s.at(g).media[r.ID] = r
+	return version
+}
+
+// DeleteMediaRow implements media.Rows.
+func (s mediaRows) DeleteMediaRow(ctx context.Context, g, id string) error {
+	if err := alive(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.at(g).media, id)
+	return nil
+}
+
+// MediaBytes implements media.Rows.
+func (s mediaRows) MediaBytes(ctx context.Context, g string) (sum int64, err error) {
+	all, err := s.mediaRows(ctx, g, func(media.Row) bool { return true })
+	for _, r := range all {
+		sum += r.Size
+	}
+	return sum, err
+}
+
+// Objects returns the names of the objects that hold the bytes of media, for
+// tests.
+func (s *Store) Objects() []string {
+	var names []string
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range s.objects {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// bucket is a bucket in memory.
+type bucket struct{ *Store }
+
+// object is an object of the bucket. Its bytes never change.
+type object struct {
+	data  []byte
+	state string
+}
+
+// Create implements media.Bucket.
+func (b bucket) Create(ctx context.Context, name, state string) io.WriteCloser {
+	return &objectWriter{ctx: ctx, bucket: b, name: name, state: state}
+}
+
+// objectWriter is an object that is not complete yet.
+type objectWriter struct {
+	bytes.Buffer
+	ctx         context.Context
+	bucket      bucket
+	name, state string
+}
+
+// Write implements io.Writer.
+func (w *objectWriter) Write(p []byte) (int, error) {
+	if err := alive(w.ctx); err != nil {
+		return 0, err
+	}
+	return w.Buffer.Write(p)
+}
+
+// Close implements io.Closer.
+func (w *objectWriter) Close() error {
+	if err := alive(w.ctx); err != nil {
+		return err
+	}
+	w.bucket.put(w.name, object{w.Bytes(), w.state})
+	return nil
+}
+
+func (b bucket) put(name string, o object) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.objects[name] = o
+}
+
+func (b bucket) get(ctx context.Context, name string) (object, error) {
+	if err := alive(ctx); err != nil {
+		return object{}, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	o, found := b.objects[name]
+	if !found {
+		return o, rows.NoObject(name)
+	}
+	return o, nil
+}
+
+// Read implements media.Bucket.
+func (b bucket) Read(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error) {
+	o, err := b.get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return io.NopCloser(bytes.NewReader(o.data[offset : offset+length])), nil
+}
+
+// List implements media.Bucket.
+func (b bucket) List(ctx context.Context, prefix string) ([]media.Object, error) {
+	if err := alive(ctx); err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var out []media.Object
+	for name, o := range b.objects {
+		if strings.HasPrefix(name, prefix) {
+			out = append(out, media.Object{Name: name, Size: int64(len(o.data)), State: o.state})
+		}
+	}
+	slices.SortFunc(out, func(a, b media.Object) int { return cmp.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// Compose implements media.Bucket.
+func (b bucket) Compose(ctx context.Context, name string, parts []string) error {
+	var whole [][]byte
+	for _, p := range parts {
+		o, err := b.get(ctx, p)
+		if err != nil {
+			return err
+		}
+		whole = append(whole, o.data)
+	}
+	b.put(name, object{data: slices.Concat(whole...)})
+	return nil
+}
+
+// Delete implements media.Bucket.
+func (b bucket) Delete(ctx context.Context, name string) error {
+	if err := alive(ctx); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.objects, name)
+	return nil
+}

@@ -1,0 +1,452 @@
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"iris-gateway/iris"
+)
+
+// MediaStore is what *memstore.Store and a *cloudstore.Store with a bucket have
+// in common.
+type MediaStore interface {
+	BeginUpload(ctx context.Context, g, key string, m iris.Media, resume bool) (iris.Upload, error)
+	Media(ctx context.Context, g, id string) (iris.Media, error)
+	UploadedMedia(ctx context.Context, g, key string) (iris.Media, error)
+	OpenMedia(ctx context.Context, g, id string, offset, length int64) (iris.Media, io.ReadCloser, error)
+	DeleteMedia(ctx context.Context, g, id string) error
+	DeleteMediaObjects(ctx context.Context, g string) error
+	Close() error
+}
+
+// Limits of the media stores that are tested.
+var Limits = iris.MediaLimits{MaxBytes: 64 << 20, Quota: 100 << 20}
+
+// partSize is what an upload is cut into (device-protocol.md, "Media").
+const partSize = 8 << 20
+
+// RunMedia runs the media's part of the contract over the stores that open
+// returns, whose limits must be [Limits], with a function that lists all
+// objects that there are.
+func RunMedia(t *testing.T, open func(t *testing.T) (MediaStore, func() []string)) {
+	for _, c := range []struct {
+		name string
+		test func(*mediaFixture)
+	}{
+		{"round trip", testMediaRoundTrip},
+		{"ranges", testMediaRanges},
+		{"as announced", testMediaAnnounced},
+		{"too large", testMediaTooLarge},
+		{"quota", testMediaQuota},
+		{"another gateway's", testMediaIsolation},
+		{"suspended", testMediaSuspend},
+		{"killed", testMediaKilled},
+		{"cut anywhere", testMediaCuts},
+		{"two at once", testMediaTwo},
+		{"said again", testMediaAgain},
+		{"a key used again", testMediaKeyReuse},
+		{"a host's id", testMediaHost},
+		{"deleted", testMediaDelete},
+		{"a gateway's", testMediaDeleteAll},
+		{"what it is", testMediaDescribed},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s, objects := open(t)
+			t.Cleanup(func() { noError(t, s.Close()) })
+			c.test(&mediaFixture{T: t, MediaStore: s, objects: objects, ctx: t.Context(), g: iris.NewID("g_")})
+		})
+	}
+}
+
+type mediaFixture struct {
+	*testing.T
+	MediaStore
+	objects func() []string
+	ctx     context.Context
+	g       string
+}
+
+// noise returns n bytes that look like nothing, the same for the same seed.
+func noise(n int, seed byte) []byte {
+	b := make([]byte, n)
+	_, _ = rand.NewChaCha8([32]byte{seed}).Read(b)
+	return b
+}
+
+func hashOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+func (f *mediaFixture) begin(key string, size int, resume bool) iris.Upload {
+	f.Helper()
+	u, err := f.BeginUpload(f.ctx, f.g, key, iris.Media{Kind: "document", Filename: "a.bin", Size: int64(size)}, resume)
+	noError(f.T, err)
+	return u
+}
+
+// send writes in pieces as they come from a socket.
+func send(u io.Writer, b []byte) error {
+	for len(b) > 0 {
+		n := min(len(b), 100_003)
+		if _, err := u.Write(b[:n]); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+// store makes a medium.
+func (f *mediaFixture) store(key string, b []byte) iris.Media {
+	f.Helper()
+	u := f.begin(key, len(b), false)
+	noError(f.T, send(u, b))
+	m, err := u.Finish(f.ctx, strings.ToUpper(hashOf(b)))
+	noError(f.T, err)
+	return m
+}
+
+func (f *mediaFixture) read(id string, offset, length int64) []byte {
+	f.Helper()
+	_, r, err := f.OpenMedia(f.ctx, f.g, id, offset, length)
+	noError(f.T, err)
+	defer r.Close()
+	b, err := io.ReadAll(r)
+	noError(f.T, err)
+	return b
+}
+
+// holds fails unless the medium has these bytes.
+func (f *mediaFixture) holds(id string, want []byte) {
+	f.Helper()
+	if got := f.read(id, 0, -1); !bytes.Equal(got, want) {
+		f.Fatalf("%d bytes with hash %s, want %d with %s", len(got), hashOf(got), len(want), hashOf(want))
+	}
+}
+
+// left fails unless there are so many objects below media/, and none below
+// uploads/.
+func (f *mediaFixture) left(media int) {
+	f.Helper()
+	var found int
+	for _, name := range f.objects() {
+		if !strings.HasPrefix(name, "media/") {
+			f.Errorf("object %s is left", name)
+		}
+		found++
+	}
+	equal(f, "objects", found, media)
+}
+
+func testMediaRoundTrip(f *mediaFixture) {
+	sizes := []int{0, 1, 64<<10 - 1, 64 << 10, 64<<10 + 1, partSize - 1, partSize, partSize + 1, 2*partSize + 5}
+	for i, size := range sizes {
+		b := noise(size, byte(i))
+		m := f.store(fmt.Sprint("key", i), b)
+		equal(f, "size and hash", fmt.Sprint(m.Size, m.SHA256), fmt.Sprint(size, hashOf(b)))
+		f.holds(m.ID, b)
+		got, err := f.Media(f.ctx, f.g, m.ID)
+		noError(f.T, err)
+		m.Created = stored(m.Created)
+		equal(f, "row", got, m)
+		got, err = f.UploadedMedia(f.ctx, f.g, fmt.Sprint("key", i))
+		noError(f.T, err)
+		equal(f, "row by key", got, m)
+	}
+	f.left(len(sizes))
+}
+
+func testMediaRanges(f *mediaFixture) {
+	b := noise(partSize+1000, 1)
+	m := f.store("key", b)
+	size := int64(len(b))
+	for _, r := range [][2]int64{{0, -1}, {0, 0}, {0, 1}, {partSize - 10, 20}, {size - 1, -1}, {size - 1, 99}, {size, -1}, {size, 5}} {
+		want := b[r[0]:]
+		if r[1] >= 0 {
+			want = want[:min(r[1], int64(len(want)))]
+		}
+		if got := f.read(m.ID, r[0], r[1]); !bytes.Equal(got, want) {
+			f.Errorf("range %v: %d bytes, want %d", r, len(got), len(want))
+		}
+	}
+	for _, offset := range []int64{-1, size + 1} {
+		_, _, err := f.OpenMedia(f.ctx, f.g, m.ID, offset, -1)
+		code(f, err, iris.CodeUnsupported)
+	}
+	_, _, err := f.OpenMedia(f.ctx, f.g, "md_none", 0, -1)
+	code(f, err, iris.CodeNotFound)
+}
+
+// What is not as it was announced is no medium, and leaves nothing.
+func testMediaAnnounced(f *mediaFixture) {
+	b := noise(partSize+10, 1)
+	for name, c := range map[string]struct {
+		announced int
+		sum       string
+		want      iris.Code
+	}{
+		"too many bytes": {len(b) - 1, hashOf(b), iris.CodeMediaTooLarge},
+		"too few bytes":  {len(b) + 1, hashOf(b), iris.CodeUnsupported},
+		"wrong hash":     {len(b), hashOf(b[1:]), iris.CodeUnsupported},
+		"no hash":        {len(b), "", iris.CodeUnsupported},
+	} {
+		u := f.begin("key", c.announced, false)
+		err := send(u, b)
+		if err == nil {
+			_, err = u.Finish(f.ctx, c.sum)
+		}
+		code(f, err, c.want)
+		_, again := u.Finish(f.ctx, hashOf(b))
+		if again == nil {
+			f.Errorf("%s: a broken upload can be finished", name)
+		}
+		noError(f.T, u.Abort())
+		_, err = f.UploadedMedia(f.ctx, f.g, "key")
+		code(f, err, iris.CodeNotFound)
+		f.left(0)
+	}
+	equal(f, "what may be stored", len(f.read(f.store("key", b).ID, 0, -1)), len(b)) // the key is free
+}
+
+func testMediaTooLarge(f *mediaFixture) {
+	for _, size := range []int64{Limits.MaxBytes + 1, -1} {
+		_, err := f.BeginUpload(f.ctx, f.g, "key", iris.Media{Size: size}, false)
+		code(f, err, iris.CodeMediaTooLarge)
+	}
+	noError(f.T, f.begin("key", int(Limits.MaxBytes), false).Abort())
+}
+
+// What is being sent counts as well: two at once do not pass the quota together.
+func testMediaQuota(f *mediaFixture) {
+	first := f.store("first", noise(1000, 1))
+	u := f.begin("sent", int(Limits.MaxBytes), false)
+	left := Limits.Quota - Limits.MaxBytes - 1000
+	_, err := f.BeginUpload(f.ctx, f.g, "key", iris.Media{Size: left + 1}, false)
+	code(f, err, iris.CodeMediaTooLarge)
+	if !strings.Contains(err.Error(), fmt.Sprint(left)) {
+		f.Errorf("%q does not tell that %d bytes are left", err, left)
+	}
+	noError(f.T, f.begin("fits", int(left), false).Abort())
+	_, err = f.BeginUpload(f.ctx, iris.NewID("g_"), "key", iris.Media{Size: left + 1}, false)
+	noError(f.T, err)
+	noError(f.T, u.Abort())
+	noError(f.T, f.DeleteMedia(f.ctx, f.g, first.ID))
+	noError(f.T, f.begin("all", int(Limits.MaxBytes), false).Abort())
+	_, err = f.BeginUpload(f.ctx, f.g, "key", iris.Media{Size: left + 1000}, false)
+	noError(f.T, err)
+}
+
+func testMediaIsolation(f *mediaFixture) {
+	m := f.store("key", noise(10, 1))
+	other := iris.NewID("g_")
+	_, err := f.Media(f.ctx, other, m.ID)
+	code(f, err, iris.CodeNotFound)
+	_, _, err = f.OpenMedia(f.ctx, other, m.ID, 0, -1)
+	code(f, err, iris.CodeNotFound)
+	_, err = f.UploadedMedia(f.ctx, other, "key")
+	code(f, err, iris.CodeNotFound)
+	noError(f.T, f.DeleteMedia(f.ctx, other, m.ID))
+	f.holds(m.ID, noise(10, 1))
+	_, err = f.BeginUpload(f.ctx, other, "key", iris.Media{ID: m.ID, Size: 10}, true)
+	noError(f.T, err) // an id is unique in its gateway only
+}
+
+// A cut that the gateway hears of loses little: the part that was open is kept.
+func testMediaSuspend(f *mediaFixture) {
+	b := noise(2*partSize, 1)
+	u := f.begin("key", len(b), true)
+	noError(f.T, send(u, b[:partSize+500_000]))
+	noError(f.T, u.Suspend())
+	_, err := f.UploadedMedia(f.ctx, f.g, "key")
+	code(f, err, iris.CodeNotFound)
+	u = f.begin("key", len(b), true)
+	equal(f, "offset", u.Offset(), int64(partSize+500_000))
+	f.finish(u, b)
+	f.left(1)
+}
+
+// finish sends the rest of b and fails unless a medium with b comes of it.
+func (f *mediaFixture) finish(u iris.Upload, b []byte) iris.Media {
+	f.Helper()
+	noError(f.T, send(u, b[u.Offset():]))
+	m, err := u.Finish(f.ctx, hashOf(b))
+	noError(f.T, err)
+	f.holds(m.ID, b)
+	return m
+}
+
+// A gateway that is killed says nothing: the upload goes on at the last part
+// that was complete.
+func testMediaKilled(f *mediaFixture) {
+	b := noise(2*partSize+100, 1)
+	for cut, want := range map[int]int64{0: 0, 10: 0, partSize - 1: 0, partSize: partSize, 2*partSize + 99: 2 * partSize} {
+		key := fmt.Sprint("key", cut)
+		life, kill := context.WithCancel(f.ctx)
+		dead, err := f.BeginUpload(life, f.g, key, iris.Media{Size: int64(len(b))}, true)
+		noError(f.T, err)
+		noError(f.T, send(dead, b[:cut]))
+		kill()
+		u := f.begin(key, len(b), true)
+		equal(f, "offset", u.Offset(), want)
+		m := f.finish(u, b)
+		noError(f.T, dead.Abort()) // for the test's own sake
+		f.holds(m.ID, b)
+		noError(f.T, f.DeleteMedia(f.ctx, f.g, m.ID))
+	}
+	f.left(0)
+}
+
+func testMediaCuts(f *mediaFixture) {
+	seed := rand.Uint64()
+	f.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	b := noise(3*partSize+random.IntN(partSize), 1)
+	for n := 0; ; n++ {
+		u := f.begin("key", len(b), true)
+		from := int(u.Offset())
+		if n == 12 {
+			f.finish(u, b)
+			break
+		}
+		noError(f.T, send(u, b[from:from+random.IntN(len(b)-from+1)]))
+		if n%2 == 0 {
+			noError(f.T, u.Suspend())
+		}
+	}
+	f.left(1)
+}
+
+// A connection that does not know yet that it is dead, and the one that took its
+// place: one of them finishes.
+func testMediaTwo(f *mediaFixture) {
+	b := noise(partSize+100, 1)
+	old := f.begin("key", len(b), true)
+	noError(f.T, send(old, b[:partSize+50]))
+	u := f.begin("key", len(b), true)
+	equal(f, "offset", u.Offset(), int64(partSize))
+	noError(f.T, send(old, b[partSize+50:]))
+	_, err := old.Finish(f.ctx, hashOf(b))
+	code(f, err, iris.CodeConflict)
+	noError(f.T, old.Abort())
+	m := f.finish(u, b)
+	got, err := f.UploadedMedia(f.ctx, f.g, "key")
+	noError(f.T, err)
+	equal(f, "id", got.ID, m.ID)
+	f.holds(m.ID, b)
+}
+
+// The answer was lost: with resume the upload is complete already.
+func testMediaAgain(f *mediaFixture) {
+	b := noise(1000, 1)
+	m := f.store("key", b)
+	u := f.begin("key", len(b), true)
+	equal(f, "offset", u.Offset(), int64(len(b)))
+	again, err := u.Finish(f.ctx, hashOf(b))
+	noError(f.T, err)
+	equal(f, "id", again.ID, m.ID)
+	_, err = f.begin("key", len(b), true).Finish(f.ctx, hashOf(b[1:]))
+	code(f, err, iris.CodeUnsupported)
+	f.holds(m.ID, b)
+	f.left(1)
+}
+
+// A device may use a name again: what it sent before stays what it was.
+func testMediaKeyReuse(f *mediaFixture) {
+	first, second := noise(1000, 1), noise(2000, 2)
+	a := f.store("key", first)
+	b := f.store("key", second)
+	if a.ID == b.ID {
+		f.Fatal("two media with one id")
+	}
+	got, err := f.UploadedMedia(f.ctx, f.g, "key")
+	noError(f.T, err)
+	equal(f, "newest", got.ID, b.ID)
+	f.holds(a.ID, first)
+	f.holds(b.ID, second)
+	cut := f.begin("key", 5*partSize, true)
+	noError(f.T, send(cut, noise(partSize, 3)))
+	noError(f.T, cut.Suspend())
+	c := f.store("key", first) // without resume: what was cut goes
+	f.holds(c.ID, first)
+	f.left(3)
+}
+
+// A host names its media itself, and says them again when it has heard no answer.
+func testMediaHost(f *mediaFixture) {
+	b := noise(partSize+1, 1)
+	announced := iris.Media{ID: "md_a/b", Size: int64(len(b)), Kind: "document"}
+	for range 2 {
+		u, err := f.BeginUpload(f.ctx, f.g, iris.HostUpload(announced.ID), announced, false)
+		noError(f.T, err)
+		noError(f.T, send(u, b))
+		m, err := u.Finish(f.ctx, hashOf(b))
+		noError(f.T, err)
+		equal(f, "id", m.ID, announced.ID)
+	}
+	u, err := f.BeginUpload(f.ctx, f.g, iris.HostUpload(announced.ID), announced, false)
+	noError(f.T, err)
+	other := noise(partSize+1, 2)
+	noError(f.T, send(u, other))
+	_, err = u.Finish(f.ctx, hashOf(other))
+	code(f, err, iris.CodeUnsupported)
+	noError(f.T, u.Abort())
+	f.holds(announced.ID, b)
+	announced.Size = 7
+	_, err = f.BeginUpload(f.ctx, f.g, iris.HostUpload(announced.ID), announced, false)
+	code(f, err, iris.CodeConflict)
+	_, err = f.BeginUpload(f.ctx, f.g, "another", announced, false)
+	code(f, err, iris.CodeConflict)
+	f.left(1)
+}
+
+func testMediaDelete(f *mediaFixture) {
+	m := f.store("key", noise(100, 1))
+	for range 2 {
+		noError(f.T, f.DeleteMedia(f.ctx, f.g, m.ID))
+	}
+	_, err := f.Media(f.ctx, f.g, m.ID)
+	code(f, err, iris.CodeNotFound)
+	_, _, err = f.OpenMedia(f.ctx, f.g, m.ID, 0, -1)
+	code(f, err, iris.CodeNotFound)
+	_, err = f.UploadedMedia(f.ctx, f.g, "key")
+	code(f, err, iris.CodeNotFound)
+	f.left(0)
+}
+
+func testMediaDeleteAll(f *mediaFixture) {
+	f.store("key", noise(100, 1))
+	noError(f.T, send(f.begin("cut", 2*partSize, true), noise(partSize, 1)))
+	other := *f
+	other.g = iris.NewID("g_")
+	m := other.store("key", noise(100, 2))
+	noError(f.T, f.DeleteMediaObjects(f.ctx, f.g))
+	other.holds(m.ID, noise(100, 2))
+	f.left(1)
+}
+
+// What is kept is what the bytes are, whichever attempt saw the first of them.
+func testMediaDescribed(f *mediaFixture) {
+	png := append([]byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR"), noise(partSize, 1)...)
+	announced := iris.Media{Kind: "video", MIME: "video/mp4", Filename: "../a\x00/b\n🐢.png", Size: int64(len(png))}
+	u, err := f.BeginUpload(f.ctx, f.g, "key", announced, true)
+	noError(f.T, err)
+	noError(f.T, send(u, png[:partSize]))
+	noError(f.T, u.Suspend())
+	u, err = f.BeginUpload(f.ctx, f.g, "key", announced, true)
+	noError(f.T, err)
+	m := f.finish(u, png)
+	equal(f, "medium", m.Kind+" "+m.MIME+" "+m.Filename, "image image/png b🐢.png")
+	if _, err := u.Finish(f.ctx, hashOf(png)); err == nil || errors.Is(err, context.Canceled) {
+		f.Errorf("finished twice: %v", err)
+	}
+}
