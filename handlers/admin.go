@@ -37,7 +37,7 @@ func (s *Server) handleCreateGateway(w http.ResponseWriter, r *http.Request) err
 	if err := s.cfg.Store.CreateGateway(r.Context(), gw, host); err != nil {
 		return err
 	}
-	s.log.Info("gateway created", "gateway", gw.ID)
+	s.logOf(r.Context()).Info("gateway created", "gateway", gw.ID)
 	reply(w, http.StatusCreated, map[string]string{"gateway_id": gw.ID, "name": gw.Name, "host_token": token})
 	return nil
 }
@@ -94,7 +94,7 @@ func (s *Server) handlePairDevice(w http.ResponseWriter, r *http.Request) error 
 	if err := s.cfg.Store.CreateToken(r.Context(), t); err != nil {
 		return err
 	}
-	s.log.Info("pairing made", "gateway", gw.ID)
+	s.logOf(r.Context()).Info("pairing made", "gateway", gw.ID)
 	reply(w, http.StatusCreated, map[string]any{
 		"token": token, "url": pairURL(s.socketURL(r), token), "expires_at": millis(t.Expires),
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/semaphore"
 
 	"iris-gateway/handlers/hub"
@@ -56,13 +57,13 @@ func (s *Server) handleDevice(w http.ResponseWriter, r *http.Request) {
 	defer s.leave()
 	ws, err := accept(w, r, wire.MaxHelloFrame)
 	if err != nil {
-		s.log.Info("device socket refused", "err", err)
+		s.logOf(r.Context()).Info("device socket refused", "err", err)
 		return
 	}
 	d := &deviceSession{server: s, log: s.log, began: time.Now(), ws: ws, syncs: make(chan syncRequest, maxSyncs), room: semaphore.NewWeighted(maxDevicePending)}
 	d.address = s.address(r)
 	d.receipts = newReceipts(d)
-	d.socket = s.cfg.Hub.NewSocket(s.ctx, conn{ws}, d.receipts.written)
+	d.socket = s.cfg.Hub.NewSocket(s.socketContext(r), conn{ws}, d.receipts.written)
 	remove := s.add(d.socket, true)
 	defer remove()
 	d.end(d.run(d.socket.Context()))
@@ -71,7 +72,12 @@ func (s *Server) handleDevice(w http.ResponseWriter, r *http.Request) {
 
 // run is the session: hello, then frames until the connection ends.
 func (d *deviceSession) run(ctx context.Context) error {
-	if err := d.open(ctx); err != nil {
+	opening, span := d.server.tracer.Start(ctx, "device.open", trace.WithSpanKind(trace.SpanKindServer))
+	d.log = d.server.logOf(opening)
+	err := d.open(opening)
+	endSpan(span, err)
+	span.End()
+	if err != nil {
 		return d.server.limits.failed(d.address, err)
 	}
 	d.ws.SetReadLimit(wire.MaxTextFrame)

@@ -61,7 +61,7 @@ func httpStatus(code iris.Code) int {
 func (s *Server) replyError(w http.ResponseWriter, r *http.Request, err error) {
 	e := public(err)
 	if e.Code == iris.CodeInternal {
-		s.log.Error("request failed", "method", r.Method, "path", r.URL.Path, "err", err)
+		s.logOf(r.Context()).Error("request failed", "method", r.Method, "path", r.URL.Path, "err", err)
 	}
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds()+0.999)))

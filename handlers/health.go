@@ -23,7 +23,7 @@ func (s *Server) handleReady(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)
 	defer cancel()
 	if err := s.cfg.Store.Ready(ctx); err != nil {
-		s.log.Warn("store is not ready", "err", err)
+		s.logOf(r.Context()).Warn("store is not ready", "err", err)
 		s.replyError(w, r, iris.Errorf(iris.CodeUnavailable, "the store does not answer"))
 		return
 	}

@@ -39,6 +39,7 @@ func (s *Server) handleHostSend(w http.ResponseWriter, r *http.Request) error {
 	if err != nil && !errors.Is(err, iris.ErrRefused) { // its row exists: it came before
 		return err
 	}
+	s.settlePushes(r)
 	reply(w, http.StatusOK, map[string]string{"message_id": send.MessageID})
 	return nil
 }

@@ -1,34 +1,24 @@
 package handlers_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"iris-gateway/cloudstore/memstore"
+	"iris-gateway/handlers/push"
+	"iris-gateway/iris"
 )
 
 // A job in another process delivers once, whoever repeats it, on any instance.
 func TestHostSend(t *testing.T) {
 	t.Parallel()
 	w, there, a, _ := twoPhones(t, memstore.New())
-	post := func(in *instance, token, body string) int {
-		req, err := http.NewRequestWithContext(t.Context(), "POST", in.url+"/host/send", strings.NewReader(body))
-		if err != nil {
-			t.Error(err)
-			return 0
-		}
-		req.Header.Set("Authorization", "Bearer "+token)
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Error(err)
-			return 0
-		}
-		res.Body.Close()
-		return res.StatusCode
-	}
+	post := (*instance).hostSend
 	mark := w.head()
 	var wg sync.WaitGroup
 	for i := range 6 {
@@ -61,5 +51,48 @@ func TestHostSend(t *testing.T) {
 	}
 	if status := post(w.in, adminToken, `{}`); status != 401 {
 		t.Errorf("status %d for another token, want 401", status)
+	}
+}
+
+// hostSend posts to /host/send and returns the status.
+func (in *instance) hostSend(token, body string) int {
+	req, err := http.NewRequestWithContext(in.t.Context(), http.MethodPost, in.url+"/host/send", strings.NewReader(body))
+	if err != nil {
+		in.t.Error(err)
+		return 0
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		in.t.Error(err)
+		return 0
+	}
+	res.Body.Close()
+	return res.StatusCode
+}
+
+// slowSender takes its time for each push.
+type slowSender struct{ push.Sender }
+
+func (s slowSender) Send(ctx context.Context, to string, p iris.Push) error {
+	time.Sleep(300 * time.Millisecond)
+	return s.Sender.Send(ctx, to, p)
+}
+
+// On Cloud Run an instance without request and socket gets no CPU: what a
+// delivery makes due is pushed, and noted, before the answer.
+func TestHostSendWaitsForPushes(t *testing.T) {
+	t.Parallel()
+	store := memstore.New()
+	option, _ := waking(t, store, func(c *push.Config) { c.FCM = slowSender{c.FCM} })
+	in := startWith(t, store, option)
+	g, hostToken := in.gateway()
+	in.registered(g, "phone", "f1")
+	if status := in.hostSend(hostToken, `{"message_id":"m1","chat_id":"android:default","text":"done"}`); status != http.StatusOK {
+		t.Fatalf("status %d", status)
+	}
+	row, err := store.Device(t.Context(), g, "phone")
+	if err != nil || row.Push.Outcome != iris.PushSent || row.LastPushed == 0 {
+		t.Errorf("right after the answer the row says %+v, last pushed %d (%v)", row.Push, row.LastPushed, err)
 	}
 }

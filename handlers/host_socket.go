@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/semaphore"
 
 	"iris-gateway/handlers/hub"
@@ -82,12 +83,12 @@ func (s *Server) handleHost(w http.ResponseWriter, r *http.Request) {
 	token := bearer(r)
 	ws, err := accept(w, r, link.MaxTextFrame)
 	if err != nil {
-		s.log.Info("host link refused", "err", err)
+		s.logOf(r.Context()).Info("host link refused", "err", err)
 		return
 	}
 	h := &hostSession{server: s, log: s.log, began: time.Now(), ws: ws, room: semaphore.NewWeighted(maxHostPending)}
 	h.address = s.address(r)
-	h.socket = s.cfg.Hub.NewSocket(s.ctx, conn{ws}, nil)
+	h.socket = s.cfg.Hub.NewSocket(s.socketContext(r), conn{ws}, nil)
 	remove := s.add(h.socket, false)
 	defer remove()
 	h.end(h.run(h.socket.Context(), token))
@@ -96,7 +97,11 @@ func (s *Server) handleHost(w http.ResponseWriter, r *http.Request) {
 
 // run is the session: hello, then frames until the connection ends.
 func (h *hostSession) run(ctx context.Context, bearer string) error {
-	start, err := h.open(ctx, iris.HashToken(bearer))
+	opening, span := h.server.tracer.Start(ctx, "host.open", trace.WithSpanKind(trace.SpanKindServer))
+	h.log = h.server.logOf(opening)
+	start, err := h.open(opening, iris.HashToken(bearer))
+	endSpan(span, err)
+	span.End()
 	if err != nil {
 		return h.server.limits.failed(h.address, err)
 	}

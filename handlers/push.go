@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"iris-gateway/handlers/hub"
 	"iris-gateway/iris"
@@ -22,6 +23,20 @@ func (s *Server) handlePushTest(w http.ResponseWriter, r *http.Request) error {
 	outcome, detail := s.cfg.Push.Test(r.Context(), gateway, dev)
 	reply(w, http.StatusOK, map[string]string{"outcome": outcome, "detail": detail})
 	return nil
+}
+
+// pushWait is how long a request waits for its pushes: those to devices that
+// seem connected are due after 8 s, and the plugin gives up after 15.
+const pushWait = 10 * time.Second
+
+// settlePushes waits for the pushes of what a request committed to its gateway.
+func (s *Server) settlePushes(r *http.Request) {
+	if s.cfg.Push == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), pushWait)
+	defer cancel()
+	s.cfg.Push.Settle(ctx, r.PathValue("gateway"))
 }
 
 // unregister removes a registration that the service does not know any more,

@@ -32,7 +32,7 @@ func (s *Server) handleRevokeDevice(w http.ResponseWriter, r *http.Request) erro
 	if err := s.append(ctx, gateway, always(draft)); err != nil {
 		return conflict(err)
 	}
-	s.log.Info("device revoked", "gateway", gateway, "device", id)
+	s.logOf(r.Context()).Info("device revoked", "gateway", gateway, "device", id)
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
@@ -57,7 +57,7 @@ func (s *Server) handleRotateHostToken(w http.ResponseWriter, r *http.Request) e
 	if err != nil {
 		return conflict(err)
 	}
-	s.log.Info("host token replaced", "gateway", gw.ID)
+	s.logOf(r.Context()).Info("host token replaced", "gateway", gw.ID)
 	reply(w, http.StatusOK, map[string]string{"host_token": token})
 	return nil
 }

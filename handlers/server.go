@@ -8,9 +8,13 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"iris-gateway/handlers/hub"
 	"iris-gateway/handlers/push"
@@ -78,16 +82,19 @@ type Config struct {
 	Push           *push.Pusher // also the hub's notifier; nil: devices are not woken
 	TrustForwarded bool         // X-Forwarded-* come from a proxy that can be trusted
 	Log            *slog.Logger
+	Tracer         trace.Tracer // nil: nobody traces
 }
 
 // Server answers everything on the public port.
 type Server struct {
-	cfg   Config
-	log   *slog.Logger
-	mux   *http.ServeMux
-	admin [sha256.Size]byte
-	ctx   context.Context // of the sockets
-	end   context.CancelFunc
+	cfg    Config
+	log    *slog.Logger
+	tracer trace.Tracer
+	mux    *http.ServeMux
+	routes []string // patterns of mux
+	admin  [sha256.Size]byte
+	ctx    context.Context // of the sockets
+	end    context.CancelFunc
 
 	limits *limits
 
@@ -100,66 +107,75 @@ type Server struct {
 
 // New returns a server for the gateways in cfg.Store.
 func New(cfg Config) *Server {
+	if cfg.Tracer == nil {
+		cfg.Tracer = noop.Tracer{}
+	}
 	ctx, end := context.WithCancel(context.Background())
 	s := &Server{
-		cfg: cfg, log: cfg.Log, mux: http.NewServeMux(), admin: sha256.Sum256([]byte(cfg.AdminToken)),
+		cfg: cfg, log: cfg.Log, tracer: cfg.Tracer, mux: http.NewServeMux(), admin: sha256.Sum256([]byte(cfg.AdminToken)),
 		ctx: ctx, end: end, sockets: map[*hub.Socket]bool{}, limits: newLimits(cfg.RateLimits),
 	}
 	if cfg.Push != nil {
 		cfg.Push.Start(s.unregister)
 	}
-	s.mux.HandleFunc("GET /ws", s.handleDevice)
-	s.mux.HandleFunc("GET /host", s.handleHost)
-	s.mux.HandleFunc("GET /health", s.handleHealth)
-	s.mux.HandleFunc("GET /ready", s.handleReady)
-	s.mux.HandleFunc("POST /admin/gateways", s.operator(s.handleCreateGateway))
-	s.mux.HandleFunc("GET /admin/gateways", s.operator(s.handleListGateways))
-	s.mux.HandleFunc("POST /admin/gateways/{gateway}/devices", s.operator(s.handlePairDevice))
-	s.mux.HandleFunc("GET /admin/gateways/{gateway}/devices", s.operator(s.handleListDevices))
-	s.mux.HandleFunc("DELETE /admin/gateways/{gateway}/devices/{device}", s.operator(s.handleRevokeDevice))
-	s.mux.HandleFunc("POST /admin/gateways/{gateway}/devices/{device}/push-test", s.operator(s.handlePushTest))
-	s.mux.HandleFunc("GET /admin/gateways/{gateway}/pairings", s.operator(s.handleListPairings))
-	s.mux.HandleFunc("DELETE /admin/gateways/{gateway}/pairings/{pairing}", s.operator(s.handleDropPairing))
-	s.mux.HandleFunc("POST /admin/gateways/{gateway}/host-token", s.operator(s.handleRotateHostToken))
-	s.mux.HandleFunc("POST /host/send", s.owner(s.handleHostSend))
-	s.mux.HandleFunc("POST /host/devices", s.owner(s.handlePairDevice))
-	s.mux.HandleFunc("GET /host/devices", s.owner(s.handleListDevices))
-	s.mux.HandleFunc("DELETE /host/devices/{device}", s.owner(s.handleRevokeDevice))
+	s.handle("GET /ws", s.handleDevice)
+	s.handle("GET /host", s.handleHost)
+	s.handle("GET /health", s.handleHealth)
+	s.handle("GET /ready", s.handleReady)
+	s.handle("POST /admin/gateways", s.operator(s.handleCreateGateway))
+	s.handle("GET /admin/gateways", s.operator(s.handleListGateways))
+	s.handle("POST /admin/gateways/{gateway}/devices", s.operator(s.handlePairDevice))
+	s.handle("GET /admin/gateways/{gateway}/devices", s.operator(s.handleListDevices))
+	s.handle("DELETE /admin/gateways/{gateway}/devices/{device}", s.operator(s.handleRevokeDevice))
+	s.handle("POST /admin/gateways/{gateway}/devices/{device}/push-test", s.operator(s.handlePushTest))
+	s.handle("GET /admin/gateways/{gateway}/pairings", s.operator(s.handleListPairings))
+	s.handle("DELETE /admin/gateways/{gateway}/pairings/{pairing}", s.operator(s.handleDropPairing))
+	s.handle("POST /admin/gateways/{gateway}/host-token", s.operator(s.handleRotateHostToken))
+	s.handle("POST /host/send", s.owner(s.handleHostSend))
+	s.handle("POST /host/devices", s.owner(s.handlePairDevice))
+	s.handle("GET /host/devices", s.owner(s.handleListDevices))
+	s.handle("DELETE /host/devices/{device}", s.owner(s.handleRevokeDevice))
 	return s
 }
 
+// handle answers requests that match pattern by h.
+func (s *Server) handle(pattern string, h http.HandlerFunc) {
+	s.routes = append(s.routes, pattern)
+	s.mux.HandleFunc(pattern, h)
+}
+
+// Routes lists all that is answered, as patterns of [http.ServeMux].
+func (s *Server) Routes() []string { return slices.Clone(s.routes) }
+
 // ServeHTTP implements [http.Handler].
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mux.ServeHTTP(w, r.WithContext(withTrace(r)))
+}
 
 // operator lets only the operator through.
-func (s *Server) operator(next func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+func (s *Server) operator(next call) http.HandlerFunc {
+	return s.answer(func(w http.ResponseWriter, r *http.Request) error {
 		sum := sha256.Sum256([]byte(bearer(r)))
 		if subtle.ConstantTimeCompare(sum[:], s.admin[:]) != 1 {
-			s.replyError(w, r, iris.Errorf(iris.CodeAuth, "admin token missing or wrong: send Authorization: Bearer $IRIS_ADMIN_TOKEN"))
-			return
+			return iris.Errorf(iris.CodeAuth, "admin token missing or wrong: send Authorization: Bearer $IRIS_ADMIN_TOKEN")
 		}
-		if err := next(w, r); err != nil {
-			s.replyError(w, r, err)
-		}
-	}
+		return next(w, r)
+	})
 }
 
 // owner lets the host of a gateway through, to what belongs to that gateway.
-func (s *Server) owner(next func(http.ResponseWriter, *http.Request) error) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+func (s *Server) owner(next call) http.HandlerFunc {
+	return s.answer(func(w http.ResponseWriter, r *http.Request) error {
 		token, err := s.cfg.Store.Token(r.Context(), iris.HashToken(bearer(r)))
-		if err == nil && token.Kind != iris.TokenHost {
-			err = iris.Errorf(iris.CodeAuth, "this is not a host token")
-		}
-		if err == nil {
-			r.SetPathValue("gateway", token.Gateway)
-			err = next(w, r)
-		}
 		if err != nil {
-			s.replyError(w, r, err)
+			return err
 		}
-	}
+		if token.Kind != iris.TokenHost {
+			return iris.Errorf(iris.CodeAuth, "this is not a host token")
+		}
+		r.SetPathValue("gateway", token.Gateway)
+		return next(w, r)
+	})
 }
 
 // bearer returns the token of the Authorization header, "" if there is none.

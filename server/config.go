@@ -67,6 +67,14 @@ type Config struct {
 	// nowhere. It must not be reachable from outside.
 	MetricsAddr string `envconfig:"IRIS_METRICS_ADDR"`
 
+	// OTLPEndpoint is where traces and metrics are sent, as OTLP over HTTP, such
+	// as http://127.0.0.1:4318; off when empty.
+	OTLPEndpoint string `envconfig:"OTEL_EXPORTER_OTLP_ENDPOINT"`
+
+	// OTLPProtocol is OTLPHTTP, which is all that works here. It is looked at so
+	// that another one is not ignored.
+	OTLPProtocol string `envconfig:"OTEL_EXPORTER_OTLP_PROTOCOL"`
+
 	// Service is set by Cloud Run, whose last X-Forwarded-For hop can be
 	// trusted. Empty elsewhere.
 	Service string `envconfig:"K_SERVICE"`
@@ -87,6 +95,8 @@ const (
 
 	LogJSON = "json"
 	LogText = "text"
+
+	OTLPHTTP = "http/protobuf"
 )
 
 // minAdminToken is how long an admin token must be: it opens everything.
@@ -123,6 +133,10 @@ func (c Config) Validate() error {
 	add(oneOf("IRIS_RATE_LIMITS", c.RateLimits, On, Off))
 	add(oneOf("IRIS_LOG", c.Log, LogJSON, LogText))
 	add(checkURL("IRIS_PUBLIC_URL", c.PublicURL))
+	add(checkURL("OTEL_EXPORTER_OTLP_ENDPOINT", c.OTLPEndpoint))
+	if c.OTLPEndpoint != "" && c.OTLPProtocol != "" {
+		add(oneOf("OTEL_EXPORTER_OTLP_PROTOCOL", c.OTLPProtocol, OTLPHTTP))
+	}
 	add(checkAdminToken(c.AdminToken))
 	if c.Store == StoreFirestore && c.Emulator != "" && c.Project == "" {
 		add(errors.New("IRIS_PROJECT: must be given with FIRESTORE_EMULATOR_HOST, for example demo-iris"))

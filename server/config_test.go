@@ -118,22 +118,10 @@ func TestSecretIsNeverShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, form := range []string{server.LogJSON, server.LogText} {
-		server.NewLogger(&out, form, slog.LevelInfo).Info("x", "token", cfg.AdminToken, "config", cfg)
+		server.NewLogger(&out, server.Config{Log: form}, slog.LevelInfo).Info("x", "token", cfg.AdminToken, "config", cfg)
 	}
 	shown := out.String()
 	if strings.Contains(shown, goodToken) || strings.Contains(shown, fmt.Sprintf("%x", goodToken)) {
 		t.Errorf("the token is shown:\n%s", shown)
-	}
-}
-
-func TestLoggerUsesCloudLoggingNames(t *testing.T) {
-	var out bytes.Buffer
-	server.NewLogger(&out, server.LogJSON, slog.LevelInfo).Warn("host away", "gateway", "g_1")
-	var line map[string]any
-	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
-		t.Fatal(err)
-	}
-	if line["severity"] != "WARNING" || line["message"] != "host away" || line["time"] == nil || line["gateway"] != "g_1" {
-		t.Errorf("logged %s", out.String())
 	}
 }

@@ -4,13 +4,15 @@ import (
 	"context"
 	"log/slog"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"iris-gateway/cloudstore"
 	"iris-gateway/handlers/push"
 )
 
 // openPush opens the services that wake devices, nil when there are none.
-func openPush(ctx context.Context, cfg Config, st push.Store, m *metrics, log *slog.Logger) (*push.Pusher, func(), error) {
-	pc := push.Config{Store: st, Preview: cfg.PushPreview != "false", Log: log, Count: m.pushed}
+func openPush(ctx context.Context, cfg Config, st push.Store, m *metrics, tracer trace.Tracer, log *slog.Logger) (*push.Pusher, func(), error) {
+	pc := push.Config{Store: st, Preview: cfg.PushPreview != "false", Log: log, Tracer: tracer, Count: m.pushed}
 	closers := []func(){}
 	switch testing := cfg.Store == StoreMemory || cfg.Emulator != ""; {
 	case cfg.Push == Off:

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"iris-gateway/cloudstore"
 	"iris-gateway/cloudstore/memstore"
 	"iris-gateway/handlers"
@@ -67,12 +69,17 @@ func Run(ctx context.Context, cfg Config, opts Options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	pusher, closePush, err := openPush(ctx, cfg, st, m, opts.Log)
+	tel, err := openTelemetry(ctx, cfg, m.registry, opts.Log)
+	if err != nil {
+		return err
+	}
+	defer tel.stop(context.WithoutCancel(ctx)) // it brings a deadline of its own
+	pusher, closePush, err := openPush(ctx, cfg, st, m, tel.tracer, opts.Log)
 	if err != nil {
 		return err
 	}
 	defer closePush()
-	srv := newServer(cfg, st, pusher, m, opts.Log)
+	srv := newServer(cfg, st, pusher, m, tel.tracer, opts.Log)
 	addrs := map[string]string{"addr": ln.Addr().String(), "store": cfg.Store, "version": Version()}
 	if metricsAddr != "" {
 		addrs["metrics"] = metricsAddr
@@ -81,8 +88,8 @@ func Run(ctx context.Context, cfg Config, opts Options) (err error) {
 }
 
 // newServer puts hub, pusher and handlers together.
-func newServer(cfg Config, st store, pusher *push.Pusher, m *metrics, log *slog.Logger) *handlers.Server {
-	hubCfg := hub.Config{Store: st, LogEntries: cfg.LogEntries.N, Log: log, Metrics: m.hub}
+func newServer(cfg Config, st store, pusher *push.Pusher, m *metrics, tracer trace.Tracer, log *slog.Logger) *handlers.Server {
+	hubCfg := hub.Config{Store: st, LogEntries: cfg.LogEntries.N, Log: log, Metrics: m.hub, Tracer: tracer}
 	if pusher != nil {
 		hubCfg.Notifier = pusher
 	}
@@ -99,6 +106,7 @@ func newServer(cfg Config, st store, pusher *push.Pusher, m *metrics, log *slog.
 		RateLimits:     cfg.RateLimits == On,
 		TrustForwarded: cfg.Service != "",
 		Log:            log,
+		Tracer:         tracer,
 	})
 }
 

@@ -16,19 +16,29 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
-	if err := run(ctx, os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintf(os.Stderr, "gateway: %v\n", err)
-		stop()
+	err := run(ctx, os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
 		os.Exit(1)
 	}
 }
 
+// run is the gateway. Why it failed is told on stderr: on Cloud Run as one line
+// of the log, however many lines it has, elsewhere as people read it.
 func run(ctx context.Context, stdout, stderr io.Writer) error {
 	cfg, err := server.Load()
 	if err != nil {
-		return fmt.Errorf("settings:\n%w", err)
+		err = fmt.Errorf("settings:\n%w", err)
 	}
-	log := server.NewLogger(stderr, cfg.Log, slog.LevelInfo)
-	return server.Run(ctx, cfg, server.Options{Stdout: stdout, Log: log})
+	log := server.NewLogger(stderr, cfg, slog.LevelInfo)
+	if err == nil {
+		err = server.Run(ctx, cfg, server.Options{Stdout: stdout, Log: log})
+	}
+	switch {
+	case err != nil && cfg.Service != "":
+		log.Error("gateway: " + err.Error())
+	case err != nil:
+		fmt.Fprintf(stderr, "gateway: %v\n", err)
+	}
+	return err
 }

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+
 	"iris-gateway/handlers/wire"
 	"iris-gateway/iris"
 )
@@ -86,15 +88,26 @@ func (a *Actor) pump() {
 		}
 		a.flight = g
 		wait := a.conflictPause()
-		metrics := a.g.hub.cfg.Metrics
-		metrics.GroupSize.Observe(float64(len(g.proposals)))
 		a.Go(func(ctx context.Context) {
-			began := time.Now()
-			outcome, entries := a.g.commit(ctx, wait, g.commit)
-			metrics.CommitSeconds.Observe(time.Since(began).Seconds())
+			outcome, entries := a.g.observed(ctx, wait, g)
 			a.g.later(func(a *Actor) { a.settle(g, outcome, entries) })
 		})
 	}
+}
+
+// observed is commit, seen by metrics and traces.
+func (g *Gateway) observed(ctx context.Context, wait time.Duration, group *group) (outcome, []iris.Entry) {
+	ctx, span := g.hub.cfg.Tracer.Start(ctx, "log.commit")
+	defer span.End()
+	began, metrics := time.Now(), g.hub.cfg.Metrics
+	metrics.GroupSize.Observe(float64(len(group.proposals)))
+	o, entries := g.commit(ctx, wait, group.commit)
+	metrics.CommitSeconds.Observe(time.Since(began).Seconds())
+	if span.IsRecording() {
+		span.SetAttributes(attribute.String("iris.gateway", g.ID), attribute.Int64("iris.cursor", group.commit.Entry.Cursor),
+			attribute.Int("iris.proposals", len(group.proposals)), attribute.String("iris.outcome", o.String()))
+	}
+	return o, entries
 }
 
 // build takes proposals from the queue, in order, as many as one commit holds.
@@ -177,6 +190,11 @@ const (
 	stopped                 // the actor ended
 )
 
+// String names an outcome in traces.
+func (o outcome) String() string {
+	return [...]string{"landed", "conflict", "refused", "rejected", "stopped"}[o]
+}
+
 // commitTimeout is the deadline of one attempt.
 const commitTimeout = 10 * time.Second
 
@@ -243,8 +261,8 @@ func (a *Actor) settle(g *group, o outcome, unknown []iris.Entry) {
 		e := g.commit.Entry
 		e.At = time.Now()
 		if e.Cursor <= a.state.Cursor { // the state was reloaded meanwhile
+			a.notify(e, true) // before who asked hears of it, who may wait for the pushes
 			a.finish(g, Result{Cursor: e.Cursor})
-			a.notify(e, true)
 			return
 		}
 		a.advance(e, g)

@@ -11,6 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
 	"iris-gateway/iris"
 )
 
@@ -45,8 +48,9 @@ type Config struct {
 	Store      Store
 	LogEntries int // entries that each log keeps; at least 16
 	Log        *slog.Logger
-	Metrics    *Metrics // nil: nobody reads them
-	Notifier   Notifier // nil: devices are not woken
+	Metrics    *Metrics     // nil: nobody reads them
+	Notifier   Notifier     // nil: devices are not woken
+	Tracer     trace.Tracer // nil: nobody traces
 }
 
 // Hub holds the gateways that are open on this instance.
@@ -73,6 +77,9 @@ type slot struct {
 func New(cfg Config) *Hub {
 	if cfg.Metrics == nil {
 		cfg.Metrics = NewMetrics(nil)
+	}
+	if cfg.Tracer == nil {
+		cfg.Tracer = noop.Tracer{}
 	}
 	ctx, end := context.WithCancel(context.Background())
 	return &Hub{cfg: cfg, ctx: ctx, end: end, gateways: map[string]*slot{}}

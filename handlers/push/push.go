@@ -6,6 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
 	"iris-gateway/handlers/hub"
 	"iris-gateway/iris"
 )
@@ -52,6 +55,7 @@ type Config struct {
 	Preview   bool   // pushes may tell what they are about
 	Parallel  int    // calls at once; 0 = 32
 	Log       *slog.Logger
+	Tracer    trace.Tracer // nil: nobody traces
 	// Count is told of each call's outcome; it may be nil.
 	Count func(service string, outcome iris.PushOutcome)
 }
@@ -68,6 +72,7 @@ type Pusher struct {
 
 	mu       sync.Mutex
 	queues   map[key]*queue
+	ended    chan struct{}      // closed and replaced when a queue ends
 	paces    map[pace]time.Time // when a lane last pushed to a device
 	topics   map[string]bool    // what ntfy topics were sent: devices may share one
 	draining *time.Timer        // ends everything; nil before Drain
@@ -87,10 +92,13 @@ func New(cfg Config) *Pusher {
 	if cfg.Parallel == 0 {
 		cfg.Parallel = 32
 	}
+	if cfg.Tracer == nil {
+		cfg.Tracer = noop.Tracer{}
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Pusher{
 		cfg: cfg, id: iris.NewID("p_"), ctx: ctx, cancel: cancel, slots: make(chan struct{}, cfg.Parallel),
-		queues: map[key]*queue{}, paces: map[pace]time.Time{}, topics: map[string]bool{},
+		queues: map[key]*queue{}, ended: make(chan struct{}), paces: map[pace]time.Time{}, topics: map[string]bool{},
 	}
 }
 
@@ -242,6 +250,25 @@ func (p *Pusher) Pending(gateway string) bool {
 		}
 	}
 	return false
+}
+
+// Settle waits until nothing waits to be pushed for a gateway, or ctx ends. On
+// Cloud Run an instance may get no CPU while it has neither request nor socket:
+// what a request made due is to be pushed before its answer.
+func (p *Pusher) Settle(ctx context.Context, gateway string) {
+	for {
+		p.mu.Lock()
+		ended := p.ended
+		p.mu.Unlock()
+		if !p.Pending(gateway) {
+			return
+		}
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // How long a leaving instance still pushes: devices get a moment to reach

@@ -102,6 +102,32 @@ func TestGivesUp(t *testing.T) {
 	})
 }
 
+// Settle returns once all has been pushed and noted, and no later than asked.
+func TestSettle(t *testing.T) {
+	bubble(t, func(r *rig) {
+		settle := func(limit time.Duration) time.Duration {
+			ctx, cancel := context.WithTimeout(r.Context(), limit)
+			defer cancel()
+			began := time.Now()
+			r.pusher.Settle(ctx, gatewayID)
+			return time.Since(began)
+		}
+		if took := settle(time.Minute); took != 0 {
+			t.Errorf("with nothing to push it takes %v", took)
+		}
+		r.fcm.each = func(context.Context, string) error { time.Sleep(3 * time.Second); return nil }
+		cursor := r.answer("m1", "x")
+		if took := settle(time.Minute); took != 3*time.Second || r.row("d").LastPushed != cursor {
+			t.Errorf("a push of 3 s takes %v, last pushed %d, want %d", took, r.row("d").LastPushed, cursor)
+		}
+		r.fcm.each = func(context.Context, string) error { return &iris.PushError{Failure: iris.PushAway} }
+		r.answer("m2", "x")
+		if took := settle(10 * time.Second); took != 10*time.Second {
+			t.Errorf("with a service that is away it takes %v, want 10 s", took)
+		}
+	})
+}
+
 // A definite "unregistered" removes the registration; the same token registered
 // again is tried again.
 func TestUnregistered(t *testing.T) {

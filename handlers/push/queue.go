@@ -212,6 +212,8 @@ func (q *queue) run(ctx context.Context) {
 func (q *queue) end() {
 	q.items = nil
 	delete(q.p.queues, q.key)
+	close(q.p.ended)
+	q.p.ended = make(chan struct{})
 	if q.release != nil {
 		q.release()
 	}

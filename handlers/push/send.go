@@ -6,6 +6,9 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
 	"iris-gateway/handlers/hub"
 	"iris-gateway/iris"
 )
@@ -108,9 +111,15 @@ func (p *Pusher) send(ctx context.Context, k key, service string, s Sender, to s
 	if service == "ntfy" && !p.firstOf(name, it.cursor) { // another device with this topic was quicker
 		return true, nil
 	}
+	ctx, span := p.cfg.Tracer.Start(ctx, "push.send", trace.WithSpanKind(trace.SpanKindClient))
+	defer span.End()
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
 	err = s.Send(ctx, to, it.push(time.Now()))
+	if span.IsRecording() {
+		span.SetAttributes(attribute.String("iris.gateway", k.gateway), attribute.Int64("iris.cursor", it.cursor),
+			attribute.String("iris.push.service", service), attribute.String("iris.outcome", string(p.state(service, err).Outcome)))
+	}
 	if service == "ntfy" && err != nil {
 		p.forget(name)
 	}
