@@ -150,11 +150,13 @@ func (s *Store) Devices(ctx context.Context, g string) ([]iris.Device, error) {
 	return out, nil
 }
 
-// SetDeviceCursor notes what a device has received; CodeNotFound when the
-// device is gone: an Update, so that it cannot come back as a ghost.
+// SetDeviceCursor notes that a device has received everything up to cursor, if
+// the row does not say more: several connections of a device may write. It is
+// CodeNotFound when the device is gone: an Update, so that it cannot come back
+// as a ghost.
 func (s *Store) SetDeviceCursor(ctx context.Context, g, d string, cursor int64) error {
 	ref := s.device(g, d)
-	_, err := ref.Update(ctx, []firestore.Update{{Path: "cursor", Value: cursor}})
+	_, err := ref.Update(ctx, []firestore.Update{{Path: "cursor", Value: firestore.FieldTransformMaximum(cursor)}})
 	s.spent(Write, ref, err)
 	if missing(err) {
 		return rows.NoDevice(d)

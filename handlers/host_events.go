@@ -156,6 +156,9 @@ func (h *hostSession) publish(a *hub.Actor, seq int64, lane iris.Lane, frames []
 	}
 }
 
+// errSuperseded says that a newer link of the host is in the log.
+var errSuperseded = errors.New("a newer link of the host took over")
+
 // decide appends an event's draft, unless the log has it already, or its lane
 // is gone.
 func (h *hostSession) decide(s *hub.State, seq, upTo int64, lane iris.Lane, draft hub.Draft, more beside) (hub.Draft, error) {

@@ -106,7 +106,8 @@ func (h *hostSession) noteSent(cursor int64, item string) {
 }
 
 // received takes the host's word that it has all inbound up to cursor: the
-// devices get a read receipt for each message, once.
+// devices get a read receipt for each message, once. It is true whatever has
+// become of the link since.
 func (h *hostSession) received(a *hub.Actor, cursor int64) {
 	n := 0
 	for n < len(h.sent) && h.sent[n].cursor <= cursor {
@@ -115,12 +116,7 @@ func (h *hostSession) received(a *hub.Actor, cursor int64) {
 	messages := h.sent[:n]
 	h.sent = h.sent[n:]
 	a.Propose(hub.Proposal{
-		Decide: func(s *hub.State) (hub.Draft, error) {
-			if s.HostLink.ID != h.host.Link.ID {
-				return hub.Draft{}, errSuperseded
-			}
-			return receiptDraft(s, messages, cursor), nil
-		},
+		Decide: func(s *hub.State) (hub.Draft, error) { return receiptDraft(s, messages, cursor), nil },
 		Done: func(a *hub.Actor, r hub.Result) {
 			if r.Err == nil {
 				a.Received(cursor)
@@ -128,9 +124,6 @@ func (h *hostSession) received(a *hub.Actor, cursor int64) {
 		},
 	})
 }
-
-// errSuperseded says that a newer link of the host is in the log.
-var errSuperseded = errors.New("a newer link of the host took over")
 
 // receiptDraft makes the receipts of messages that the log does not have yet:
 // what it says was received has its receipts in it.

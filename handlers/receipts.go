@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
-
-	"iris-gateway/handlers/hub"
 )
 
 // Rhythm of the receipts (log.md, "Readers").
@@ -97,11 +95,6 @@ func (r *receipts) save(ctx context.Context, saved, confirmed int64) int64 {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	d := r.session
-	var superseded bool // then the newer connection may know, and have saved, more
-	err := d.gateway.Call(ctx, func(a *hub.Actor) { superseded = a.Superseded(d.dev) })
-	if err == nil && superseded { // after an error it may still be written
-		return saved
-	}
 	if err := d.gateway.SaveCursor(ctx, d.device.ID, confirmed); err != nil {
 		d.log.Warn("save cursor", "cursor", confirmed, "err", err)
 		return saved

@@ -105,8 +105,9 @@ func (d *deviceSession) replay(ctx context.Context, req syncRequest) error {
 	}
 }
 
-// replayStart holds live frames and says where to begin. A cursor beyond the log is from elsewhere:
-// that needs a fresh look at the log, since this instance may be behind.
+// replayStart holds live frames and says where to begin. A cursor beyond the
+// tail is not of this log: the device's attachment is in the tail, and behind
+// everything that its earlier connections were sent by other instances.
 func (d *deviceSession) replayStart(ctx context.Context, req syncRequest) (cursor int64, complete bool, err error) {
 	cursor = d.device.Cursor
 	if req.cursor != nil {
@@ -117,14 +118,7 @@ func (d *deviceSession) replayStart(ctx context.Context, req syncRequest) (curso
 	if !req.asked {
 		return held, true, err
 	}
-	if err != nil || cursor <= known {
-		return cursor, true, err
-	}
-	head, err := d.gateway.Head(ctx)
-	if err != nil {
-		return 0, false, err
-	}
-	return min(cursor, head.Cursor), cursor <= head.Cursor, nil
+	return min(cursor, known), cursor <= known, err
 }
 
 func (d *deviceSession) replayEntry(ctx context.Context, e iris.Entry, pickers *replayed) error {

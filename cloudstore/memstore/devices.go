@@ -98,8 +98,8 @@ func (s *Store) Devices(ctx context.Context, g string) ([]iris.Device, error) {
 	return out, nil
 }
 
-// SetDeviceCursor notes what a device has received; CodeNotFound when the
-// device is gone.
+// SetDeviceCursor notes that a device has received everything up to cursor, if
+// the row does not say more; CodeNotFound when the device is gone.
 func (s *Store) SetDeviceCursor(ctx context.Context, g, d string, cursor int64) error {
 	if err := alive(ctx); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (s *Store) SetDeviceCursor(ctx context.Context, g, d string, cursor int64) 
 	if !found {
 		return rows.NoDevice(d)
 	}
-	row.Cursor = cursor
+	row.Cursor = max(row.Cursor, cursor)
 	devices[d] = row
 	return nil
 }

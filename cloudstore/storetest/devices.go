@@ -166,6 +166,7 @@ func testDeviceCursor(f *fixture) {
 	noError(f.T, f.BindToken(f.ctx, f.pair(), iris.Device{ID: "young", Created: now}))
 	noError(f.T, f.BindToken(f.ctx, f.pair(), iris.Device{ID: "old", Created: now.Add(-time.Hour)}))
 	noError(f.T, f.SetDeviceCursor(f.ctx, f.g, "young", 1<<40))
+	noError(f.T, f.SetDeviceCursor(f.ctx, f.g, "young", 5)) // of a connection that was replaced
 	devices, err := f.Devices(f.ctx, f.g)
 	noError(f.T, err)
 	equal(f, "devices", fmt.Sprint(devices[0].ID, devices[0].Cursor, devices[1].ID, devices[1].Cursor), "old0young1099511627776")

@@ -108,12 +108,6 @@ var (
 	errGone       = iris.Errorf(iris.CodeUnavailable, "the connection has ended")
 )
 
-// Superseded reports whether the log has a newer connection of d's device.
-func (a *Actor) Superseded(d *Device) bool {
-	l := a.state.devices[d.ID]
-	return l.ID != "" && l.ID != d.Link.ID
-}
-
 // supersede closes the connections that newer ones, attached here (own) or
 // elsewhere, have replaced, and those that have lost their token.
 func (a *Actor) supersede(control []iris.Control, own bool) {

@@ -128,7 +128,7 @@ func (a *Actor) steps(e iris.Entry, own *group) []step {
 func (a *Actor) fanOut(e iris.Entry, own *group) {
 	all := a.steps(e, own)
 	for _, d := range a.devices {
-		if d.live && e.Cursor > d.pos {
+		if d.live {
 			d.follow(all, e.Cursor)
 		}
 	}

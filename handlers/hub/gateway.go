@@ -225,11 +225,6 @@ func (g *Gateway) Entry(ctx context.Context, cursor int64) (iris.Entry, bool, er
 	return g.hub.cfg.Store.Entry(ctx, g.ID, cursor)
 }
 
-// Head reads the newest entry from the store.
-func (g *Gateway) Head(ctx context.Context) (iris.Entry, error) {
-	return g.hub.cfg.Store.Head(ctx, g.ID)
-}
-
 // SaveCursor keeps that a device has received everything up to cursor.
 func (g *Gateway) SaveCursor(ctx context.Context, device string, cursor int64) error {
 	return g.hub.cfg.Store.SetDeviceCursor(ctx, g.ID, device, cursor)

@@ -6,15 +6,19 @@ const (
 	deviceGo   = "handlers/hub/device.go"
 	fanoutGo   = "handlers/hub/fanout.go"
 	hostGo     = "handlers/hub/host.go"
+	liveGo     = "handlers/hub/live.go"
+	watchGo    = "handlers/hub/watch.go"
 	overGo     = "handlers/hub/over.go"
 	ringGo     = "handlers/hub/ring.go"
 	tailGo     = "handlers/hub/tail.go"
 	eventsGo   = "handlers/host_events.go"
 	sessionGo  = "handlers/host_session.go"
+	gatewayGo  = "handlers/hub/gateway.go"
 	receiptsGo = "handlers/receipts.go"
 	syncGo     = "handlers/sync.go"
 	storeLogGo = "cloudstore/memstore/log.go"
 	storeRowGo = "cloudstore/memstore/changes.go"
+	storeDevGo = "cloudstore/memstore/devices.go"
 )
 
 // mutants are the rules that have a reason beside them.
@@ -32,10 +36,6 @@ var mutants = []mutant{
 		{eventsGo, "if seq > 0 && seq <= mark.Seq {", "if false {"},
 		{eventsGo, "if ev.Seq > 0 && ev.Seq <= h.taken {", "if false {"}}},
 	{"epoch", "a new epoch begins with event 1", []edit{{hostGo, "if mark.Epoch != epoch {", "if false {"}}},
-	{"superseded-events", "what a superseded host link proposes is dropped", []edit{{eventsGo,
-		"	if s.HostLink.ID != h.host.Link.ID {\n		return hub.Draft{}, errSuperseded\n	}\n	mark", "	mark"}}},
-	{"superseded-receipts", "a host's receipts are dropped once its link was superseded", []edit{{sessionGo,
-		"if s.HostLink.ID != h.host.Link.ID {", "if false {"}}},
 	{"ack-before", "the host's event is acknowledged after its commit, never before", []edit{{eventsGo,
 		"	upTo := h.taken\n", "	upTo := h.taken\n	h.ack(upTo)\n"}}},
 	{"frame-before", "a terminal frame goes to sockets after its commit", []edit{
@@ -57,16 +57,14 @@ var mutants = []mutant{
 		"		if e.Cursor > a.state.Cursor && !a.flying(e) {\n			a.ahead[e.Cursor] = e\n		}\n", "		a.advance(e, nil)\n"}}},
 	{"tail-backfill", "a hole in front of entries is read from the log", []edit{{tailGo,
 		"	if len(a.ahead) > 0 && a.flight == nil {\n		a.backfill()\n	}\n", ""}}},
+	{"listen-anew", "a listener that ended is made anew", []edit{{tailGo,
+		"			g.log.Warn(\"follow the log\", \"err\", err)\n", "			return\n"}}},
 	{"own-writer", "the listener leaves one's own entries out", []edit{{tailGo, "after, g.actor.writer, func", "after, \"\", func"}}},
-	{"device-behind", "entries ≤ the device's cursor are not sent to it", []edit{{fanoutGo, "if d.live && e.Cursor > d.pos {", "if d.live {"}}},
 	{"host-behind", "entries ≤ the host's cursor are not sent to it", []edit{{hostGo, "if h.live && e.Cursor > h.pos {", "if h.live {"}}},
-	{"fresh-read", "a tail may be behind: \"gap\" needs a fresh read first", []edit{{syncGo,
-		"	head, err := d.gateway.Head(ctx)\n	if err != nil {\n		return 0, false, err\n	}\n	return min(cursor, head.Cursor), cursor <= head.Cursor, nil\n",
-		"	return min(cursor, known), cursor <= known, nil\n"}}},
 	{"gap", "complete ⇔ cursor ≥ first−1", []edit{{syncGo, "complete = false // older entries are gone", ""}}},
 	{"hold", "live frames are held until the sync was answered", []edit{{deviceGo, "d.pos, d.live = r.Cursor, fresh\n", "d.pos, d.live = r.Cursor, true\n"}}},
+	{"receipt", "the receipt is the pong of a ping behind the frames", []edit{{receiptsGo, "if r.session.ws.Ping(ctx) != nil {", "if false {"}}},
 	{"pong", "pongs count only after a sync was answered", []edit{{receiptsGo, "if cursor <= confirmed || !counts {", "if _ = counts; cursor <= confirmed {"}}},
-	{"receipt-old-link", "the cursor is written by the newest connection", []edit{{receiptsGo, "if err == nil && superseded {", "if err != nil && superseded {"}}},
 	{"receipt-once", "one read.receipt per message, decided on host.received", []edit{{sessionGo, " && m.cursor > s.Host.Received {", " && m.cursor > 0 {"},
 		{sessionGo, "if cursor <= h.counted {", "if false {"}}},
 	{"received-carried", "host.received is carried forward", []edit{{sessionGo, "mark.Received = max(mark.Received, min(cursor, s.Cursor))", "_ = cursor"}}},
@@ -84,9 +82,37 @@ var mutants = []mutant{
 		{hostGo, "case s.Host.Epoch != epoch && s.HostLink.At.After(h.Link.At):", "case false:"}}},
 	{"ended-live", "a live document does not bring back what has ended", []edit{{overGo,
 		"	t.Messages = slices.DeleteFunc(", "	return t\n	t.Messages = slices.DeleteFunc("}}},
-	{"ended-waiting", "a live frame that waited does not come after the end of its message", []edit{{overGo,
-		"	switch p := f.of.(type) {", "	return false\n	switch p := f.of.(type) {"}, {deviceGo, "				a.dropLive()\n", ""}}},
 	{"culprit", "rejected: halve the group, refuse the culprit alone", []edit{{commitGo,
 		"		if len(g.proposals) == 1 {\n", "		if len(g.proposals) > 0 {\n"}}},
 	{"acked-in-log", "what yields nothing durable is acked when an entry contains it", []edit{{eventsGo, "h.contain(a, h.void)", "h.ack(h.void)"}}},
+}
+
+// directedMutants are the rules with a test of their own.
+var directedMutants = []directed{
+	{mutant{"superseded-events", "a host event of another epoch is dropped", []edit{{eventsGo,
+		"	if s.HostLink.ID != h.host.Link.ID {\n		return hub.Draft{}, errSuperseded\n	}\n	mark", "	mark"}}},
+		"handlers", "TestEventOfALostSpool"},
+	{mutant{"superseded-live", "what a host sent by its old link and waits is not shown", []edit{{deviceGo, "				a.dropLive()\n", ""}}},
+		"handlers", "TestLiveFramesOfAnOldConnection"},
+	{mutant{"ended-waiting", "a live frame that waited does not come after the end of its message", []edit{{overGo,
+		"	switch p := f.of.(type) {", "	return false\n	switch p := f.of.(type) {"}}},
+		"handlers", "TestLiveFrameThatWaitedTooLong"},
+	{mutant{"live-update", "after its creation a live document is only updated: a late write leaves no ghost", []edit{{liveGo,
+		"if known[live.Turn] {", "if false {"}}},
+		"handlers", "TestLiveDocumentEndsWithItsTurn"},
+	{mutant{"live-dropped", "a live document is deleted in the batch that ends its turn", []edit{{liveGo,
+		"		changes = append(changes, iris.DropLive{Turn: turn})\n", ""}}},
+		"handlers", "TestLiveDocumentEndsWithItsTurn"},
+	{mutant{"live-ghost", "a live document whose turn is not its lane's is ignored", []edit{{watchGo,
+		"if !ok || c.Busy == \"\" || c.Busy != unknownTurn && c.Busy != l.Turn {", "if _ = c; !ok {"}}},
+		"handlers", "TestGhost"},
+	{mutant{"replay-store", "replay reads the store, never a cache", []edit{
+		{gatewayGo, "	slot  *slot //", "	cache []iris.Entry\n	slot  *slot //"},
+		{gatewayGo, "	return g.hub.cfg.Store.Entries(ctx, g.ID, after, pageSize)\n",
+			"	var kept []iris.Entry\n	_ = g.Call(ctx, func(*Actor) { kept = g.cache })\n	for i, e := range kept {\n		if e.Cursor == after+1 {\n" +
+				"			return kept[i:], nil\n		}\n	}\n	return g.hub.cfg.Store.Entries(ctx, g.ID, after, pageSize)\n"},
+		{tailGo, "	a.fanOut(e, own)\n", "	a.g.cache = append(a.g.cache, e)\n	a.fanOut(e, own)\n"}}},
+		"handlers", "TestReplayReadsTheStore"},
+	{mutant{"cursor-forward", "a device's cursor only moves forward", []edit{{storeDevGo, "max(row.Cursor, cursor)", "cursor"}}},
+		"cloudstore/memstore", "TestContract"},
 }

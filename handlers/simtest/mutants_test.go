@@ -1,6 +1,7 @@
 package simtest
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -27,36 +28,54 @@ type mutant struct {
 // edit replaces a text that occurs exactly once in a file.
 type edit struct{ file, old, new string }
 
+// directed is a mutant whose rule the histories meet too seldom: a test of its
+// own, which runs always, makes just that happen.
+type directed struct {
+	mutant
+	in, test string // package below the module, and name of the test
+}
+
 // TestMutants builds with one rule taken out of the source, and runs the other
-// tests of this package: they must fail. It takes some minutes.
+// tests of this package, or the directed one: they must fail. It takes some
+// minutes.
 func TestMutants(t *testing.T) {
 	if !*withMutants {
 		t.Skip("slow: -sim.mutants")
 	}
-	only := regexp.MustCompile(*onlyMutant)
 	for _, m := range mutants {
-		if !only.MatchString(m.name) {
-			continue
-		}
-		t.Run(m.name, func(t *testing.T) {
-			overlay := m.overlay(t)
-			how := tryMutant(t, overlay, 200)
-			if how == "" {
-				how = tryMutant(t, overlay, 800)
-			}
-			if how == "" {
-				t.Fatalf("survived: %s", m.rule)
-			}
-			t.Logf("%s\n    fails: %s", m.rule, how)
+		m.run(t, func(t *testing.T, overlay string) string {
+			return cmp.Or(tryHistories(t, overlay, 200), tryHistories(t, overlay, 800))
+		})
+	}
+	for _, d := range directedMutants {
+		d.run(t, func(t *testing.T, overlay string) string {
+			return tryMutant(t, overlay, "iris-gateway/"+d.in, "-run=^"+d.test+"$")
 		})
 	}
 }
 
-// TestMutantsApply holds the table against the source, so that a rule which
+// run expects that try says how a test has failed.
+func (m mutant) run(t *testing.T, try func(t *testing.T, overlay string) string) {
+	if !regexp.MustCompile(*onlyMutant).MatchString(m.name) {
+		return
+	}
+	t.Run(m.name, func(t *testing.T) {
+		how := try(t, m.overlay(t))
+		if how == "" {
+			t.Fatalf("survived: %s", m.rule)
+		}
+		t.Logf("%s\n    fails: %s", m.rule, how)
+	})
+}
+
+// TestMutantsApply holds the tables against the source, so that a rule which
 // moves takes its mutant along.
 func TestMutantsApply(t *testing.T) {
 	for _, m := range mutants {
 		t.Run(m.name, func(t *testing.T) { m.overlay(t) })
+	}
+	for _, d := range directedMutants {
+		t.Run(d.name, func(t *testing.T) { d.overlay(t) })
 	}
 }
 
@@ -102,13 +121,18 @@ func (m mutant) overlay(t *testing.T) (path string) {
 }
 
 // brokenLine is how a failed history is told.
-var brokenLine = regexp.MustCompile(`(?m)(failed after \d+ tests: .*|Original traceback \(.*|found_test.go:\d+: .*|panic: .*|fatal error: .*)`)
+var brokenLine = regexp.MustCompile(`(?m)(failed after \d+ tests: .*|Original traceback \(.*|--- FAIL: .*\s+(?:--- FAIL: .*\s+)?\w+\.go:\d+: .*|panic: .*|fatal error: .*)`)
 
-// tryMutant runs the tests and returns how they failed, "" if they did not.
-func tryMutant(t *testing.T, overlay string, histories int) string {
-	test := exec.CommandContext(t.Context(), "go", "test", "-overlay="+overlay, "-timeout=180s", "-run=TestSimulation|TestFound", ".",
-		fmt.Sprintf("-sim.histories=%d", histories), "-rapid.shrinktime=1ms", "-sim.again=10")
-	out, err := test.CombinedOutput()
+// tryHistories runs those that failed once, and n new ones.
+func tryHistories(t *testing.T, overlay string, n int) string {
+	return tryMutant(t, overlay, ".", "-run=TestSimulation|TestFound", fmt.Sprintf("-sim.histories=%d", n), "-rapid.shrinktime=1ms", "-sim.again=10")
+}
+
+// tryMutant runs tests of a package and returns how they failed, "" if they did
+// not.
+func tryMutant(t *testing.T, overlay, in string, args ...string) string {
+	args = append([]string{"test", "-overlay=" + overlay, "-timeout=180s", "-count=1", in}, args...)
+	out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput()
 	switch {
 	case err == nil:
 		return ""
