@@ -1,14 +1,14 @@
 """The adapter: hermes' calls → events, people's messages → hermes (hermes.md §2, §7).
 
 Every method returns at once and never fails: a send that fails or waits makes hermes repeat and double texts
-(hermes.md §0.2). Prompts and pickers are in its base class Asking. Media are not here yet: hermes falls back
-to text for them.
+(hermes.md §0.2). Prompts and pickers are in its base class Asking, files that hermes sends in Sharing.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from pathlib import Path
 from typing import Any
 
 from gateway.config import Platform
@@ -20,8 +20,9 @@ from gateway.platforms.base import (
     SendResult,
 )
 
-from . import hermes, settings
+from . import attachment, hermes, settings
 from .asking import Asking
+from .attachment import Attachment, Files
 from .events import Body, Event
 from .hooks import Hooks
 from .host import Host
@@ -30,6 +31,7 @@ from .inbox import TASK_NAME, Inbox
 from .lanes import Lane
 from .prompts import APPROVAL_WORDS, Prompts
 from .sent import Sent, SentMessages
+from .sharing import Sharing
 from .spool import Inbound
 from .titles import Titles
 from .turns import Turn
@@ -43,7 +45,7 @@ MAX_MESSAGE = 100_000  # characters; a 60 kB answer stays one message
 USER = "owner"
 
 
-class Adapter(Asking, BasePlatformAdapter):  # type: ignore[misc]  # hermes is not there when types are checked
+class Adapter(Asking, Sharing, BasePlatformAdapter):  # type: ignore[misc]  # hermes is not there when types are checked
     """Platform `iris` of one hermes process."""
 
     MAX_MESSAGE_LENGTH = MAX_MESSAGE
@@ -62,6 +64,7 @@ class Adapter(Asking, BasePlatformAdapter):  # type: ignore[misc]  # hermes is n
         self._loop: asyncio.AbstractEventLoop | None = None
         self._opening: asyncio.Task[None] | None = None
         self._names: dict[str, str] = {}  # chat → how people call it
+        self._files: dict[tuple[int, int], Files] = {}  # of messages that hermes has not been given yet
         self.prompts = Prompts(lambda event: self._host.emit(event))
         self._titles = Titles(
             lambda event: self._host.emit(event), lambda session: hermes.title(self.gateway_runner, session)
@@ -231,13 +234,31 @@ class Adapter(Asking, BasePlatformAdapter):  # type: ignore[misc]  # hermes is n
 
     # --- inbox.Port: what people say ---
 
+    async def prepare(self, item: Inbound) -> None:
+        """Bring the files of a person's message into hermes' cache."""
+        got = [(a, await self._bring(a)) for a in map(Attachment.of, item.body["media"])]
+        self._files[item.cursor, item.item] = await asyncio.to_thread(attachment.gather, got)
+
+    async def _bring(self, wanted: Attachment) -> Path | str:
+        """Fetch a file; returns its path, or why it cannot be had."""
+        limit = hermes.inbound_limit()
+        if limit and wanted.size > limit:
+            return f"it has {wanted.size} bytes, gateway.max_inbound_media_bytes allows {limit}"
+        folder = hermes.cache(wanted.folder)
+        if folder is None:
+            return "hermes has no cache folder"
+        return await self._host.fetch(wanted, folder / wanted.name())
+
     async def hand(self, item: Inbound) -> None:
         """Give a person's message to hermes (hermes.md §7.1)."""
         body = item.body
+        files = self._files.pop((item.cursor, item.item), Files("TEXT"))
         quoted = body.get("reply_to") if isinstance(body.get("reply_to"), dict) else None
         event = MessageEvent(
-            text=_said(body),
-            message_type=MessageType.TEXT,
+            text="\n\n".join((str(body.get("text") or ""), *files.notes)).strip(),
+            message_type=MessageType[files.type],
+            media_urls=list(files.paths),
+            media_types=list(files.mimes),
             source=self._source(item.lane, body),
             message_id=item.message_id or None,
             reply_to_message_id=quoted.get("message_id") if quoted else None,
@@ -354,15 +375,3 @@ def _inbound_task() -> bool:
     """This call runs inside one of our own inbound calls: an acknowledgement."""
     task = asyncio.current_task()
     return bool(task and task.get_name().startswith(TASK_NAME))
-
-
-def _said(body: Body) -> str:
-    """The text of a person's message. Media come with issue 6: until then the agent is told that it misses
-    them.
-    """
-    text = str(body.get("text") or "")
-    for media in body.get("media") or ():
-        if isinstance(media, dict):
-            name = media.get("filename") or media.get("kind") or "file"
-            text += f"\n[The user attached {name}; this host cannot fetch attachments yet.]"
-    return text.strip()

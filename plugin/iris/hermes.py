@@ -53,6 +53,36 @@ def home() -> Path:
         return Path(os.environ.get("HERMES_HOME") or Path.home() / ".hermes")
 
 
+@guarded(False)
+def safe_url(url: str) -> bool:
+    """An address that a model names may be asked: it is on the internet, not in this network. Looks it up."""
+    from tools.url_safety import is_safe_url
+
+    return bool(is_safe_url(url))
+
+
+@guarded(None)
+def cache(folder: str) -> Path | None:
+    """Return a folder of hermes' cache (images, audio, videos, documents), in which its tools may read."""
+    from gateway.platforms import base
+
+    places = {
+        "images": base.get_image_cache_dir,
+        "audio": base.get_audio_cache_dir,
+        "videos": base.get_video_cache_dir,
+        "documents": base.get_document_cache_dir,
+    }
+    return Path(places[folder]())
+
+
+@guarded(0)
+def inbound_limit() -> int:
+    """Return how many bytes a file of a message may have by hermes' settings; 0 = any."""
+    from gateway.platforms.base import get_inbound_media_max_bytes
+
+    return max(0, int(get_inbound_media_max_bytes()))
+
+
 @guarded("")
 def session_env(name: str) -> str:
     """Return a session variable of the running agent thread or task (hermes.md §5)."""

@@ -11,10 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from . import ids
+from . import ids, outbox
+from .attachment import Attachment, Gone
 from .events import Body, Event
+from .fetch import Fetcher
 from .lanes import Lane
 from .link import Backoff, Link
+from .medium import Medium
 from .pump import Pump
 from .settings import Settings
 from .spool import Inbound, Spool
@@ -44,6 +47,7 @@ class Host:
         self._backoff = backoff
         self._pump: Pump | None = None
         self._link: Link | None = None
+        self._fetcher: Fetcher | None = None
 
     def start(self) -> list[Inbound]:
         """Open the spool and begin to dial; returns what an earlier process left to do. Blocks on the
@@ -52,18 +56,23 @@ class Host:
         if self._pump:
             return []
         spool = Spool(self._path)
-        unfinished, orphans = spool.unfinished(), spool.orphans()
+        unfinished, orphans, unfetched = spool.unfinished(), spool.orphans(), spool.media.unfetched()
         self._pump = Pump(spool)
         self._pump.start()
         for event in orphans:
             self._pump.emit(event)
-        self._link = Link(self._settings, self._pump, self._hello, self._deliver, self._backoff)
-        self._link.start()
+        link = self._link = Link(self._settings, self._pump, self._hello, self._deliver, self._backoff)
+        link.start()
+        self._fetcher = Fetcher(self._pump.copy_of, lambda: link.media_most, self._fetched, self._unsendable)
+        for medium in unfetched:
+            self._fetcher.want(medium)
         return unfinished
 
     def stop(self) -> None:
         """Flush, close, end both threads. Takes at most a few seconds."""
         link, pump, self._link, self._pump = self._link, self._pump, None, None
+        if self._fetcher:
+            self._fetcher.stop()
         if link:
             link.stop()
         if pump:
@@ -73,6 +82,54 @@ class Host:
         """Report what happened; never waits."""
         if self._pump:
             self._pump.emit(event)
+
+    def share(self, medium: Medium, source: str | None) -> None:
+        """Take a file that people are to get: its copy when the method returns; without a source, from its
+        address later. Blocks on the disk, never on the network, and does not fail: people are told.
+        """
+        pump, link, fetcher = self._pump, self._link, self._fetcher
+        if not (pump and link and fetcher):
+            return
+        copy = pump.copy_of(medium.media_id)
+        try:
+            if source is not None:
+                medium = medium.with_bytes(*outbox.copy(source, copy, link.media_most))
+            pump.ask(lambda spool: spool.media.add(medium)).result()
+        except Exception as err:
+            copy.unlink(missing_ok=True)
+            self._unsendable(medium, str(err) if isinstance(err, outbox.Unsendable) else repr(err))
+            return
+        if source is None:
+            fetcher.want(medium)
+        link.media_news()
+
+    def _fetched(self, medium: Medium) -> None:
+        pump, link = self._pump, self._link
+        if pump and link:
+            pump.ask(lambda spool: spool.media.fetched(medium)).result()
+            link.media_news()
+
+    def _unsendable(self, medium: Medium, why: str) -> None:
+        log.warning("iris: a file could not be sent: %s", why)
+        pump, link = self._pump, self._link
+        if pump and link:
+
+            def settle(spool: Spool) -> Event:
+                spool.media.remove(medium)
+                return medium.lost(why)
+
+            pump.exchange(settle)
+            link.media_news()
+
+    async def fetch(self, attachment: Attachment, into: Path) -> Path | str:
+        """Bring a file of a message to `into`; returns the path, or why it cannot be had."""
+        link = self._link
+        if not link:
+            return "the host shuts down"
+        try:
+            return await link.fetch(attachment, into)
+        except Gone as err:
+            return str(err)
 
     def finish(self, item: Inbound) -> None:
         """An inbound item is done."""

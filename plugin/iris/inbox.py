@@ -33,8 +33,11 @@ _LOOK = 0.2
 class Port(Protocol):
     """What the inbox needs of hermes."""
 
+    async def prepare(self, item: Inbound) -> None:
+        """Fetch the files of a message; they may come late, but it comes back."""
+
     async def hand(self, item: Inbound) -> None:
-        """Give a message to hermes."""
+        """Give a message, whose files have been fetched, to hermes."""
 
     async def stop(self, lane: Lane) -> None:
         """Stop what runs in the lane, without a word."""
@@ -84,6 +87,7 @@ class Inbox:
         self._lanes: dict[Lane, _LaneQueue] = {}
         self._ready = False
         self._held: list[Inbound] = []  # commands that came before hermes was ready
+        self._fetching: set[tuple[int, int]] = set()  # messages whose files are on their way
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
@@ -123,10 +127,21 @@ class Inbox:
         text = str(item.body.get("text") or "").strip()
         if text.split(" ")[0].lower() == "/stop" and self._port.busy(item.lane):
             self._run(item, self._stop(item, told=False))
-        elif text.startswith("/") or self._port.awaited(item.lane, text):
+        elif text.startswith("/") or (text and self._port.awaited(item.lane, text)):
             self._at_once(item)
         else:
             self._lanes.setdefault(item.lane, _LaneQueue()).waiting.append(item)
+            if item.body.get("media"):
+                self._fetching.add((item.cursor, item.item))
+                self._run(item, self._fetch(item))
+            self._advance(item.lane)
+
+    async def _fetch(self, item: Inbound) -> None:
+        """Fetch the files of a message that waits for its turn."""
+        try:
+            await self._port.prepare(item)
+        finally:
+            self._fetching.discard((item.cursor, item.item))
             self._advance(item.lane)
 
     def started(self, lane: Lane, message_id: str | None) -> None:
@@ -156,6 +171,8 @@ class Inbox:
             return
         if queue.handed or self._port.busy(lane):
             self._look_later(lane, queue)
+            return
+        if (queue.waiting[0].cursor, queue.waiting[0].item) in self._fetching:
             return
         item = queue.handed = queue.waiting.popleft()
         queue.since = self._clock()
@@ -188,6 +205,8 @@ class Inbox:
             self._held.append(item)
 
     async def _hand_at_once(self, item: Inbound) -> None:
+        if item.body.get("media"):
+            await self._port.prepare(item)
         try:
             await self._port.hand(item)
         finally:

@@ -15,13 +15,17 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+from .attachment import Attachment
+from .download import Downloads
 from .events import dumps, fit
 from .outgoing import Outgoing
 from .pump import Pump, Snapshot
 from .settings import BadSettings, Settings
 from .spool import Inbound
+from .upload import Uploads
 
 log = logging.getLogger(__name__)
 
@@ -88,8 +92,27 @@ class Link(threading.Thread):
         self._loop = asyncio.new_event_loop()
         self._stopping = asyncio.Event()
         self._quiet = ""  # last failure that was logged
+        self._uploads, self._downloads = Uploads(pump), Downloads()
 
     # --- any thread ---
+
+    @property
+    def media_most(self) -> int:
+        """How many bytes a file may have that is sent."""
+        return self._uploads.most
+
+    def media_news(self) -> None:
+        """There is a file to send."""
+        with contextlib.suppress(RuntimeError):  # the loop has ended already
+            self._loop.call_soon_threadsafe(self._uploads.news)
+
+    async def fetch(self, attachment: Attachment, into: Path) -> Path:
+        """Bring a file of a message to `into`, once the gateway is there; raises Gone. On any loop."""
+
+        async def fetch() -> Path:
+            return await asyncio.wrap_future(self._downloads.want(attachment, into))
+
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(fetch(), self._loop))
 
     def stop(self, timeout: float = 4.0) -> None:
         """Send what waits, as far as the gateway takes it in time, close, and end the thread."""
@@ -110,7 +133,9 @@ class Link(threading.Thread):
     async def _main(self) -> None:
         stopping = asyncio.create_task(self._stopping.wait())
         while not self._stopping.is_set():
-            session = _Session(self._pump, self._deliver, self._hello, self._stopping)
+            session = _Session(
+                self._pump, self._deliver, self._hello, self._stopping, self._uploads, self._downloads
+            )
             connection = asyncio.create_task(self._once(session))
             await asyncio.wait({connection, stopping}, return_when=asyncio.FIRST_COMPLETED)
             if self._stopping.is_set():
@@ -183,12 +208,15 @@ class _Session:
         deliver: Callable[[Inbound], None],
         hello: Callable[[], dict[str, Any]],
         stopping: asyncio.Event,
+        uploads: Uploads,
+        downloads: Downloads,
     ) -> None:
         loop = asyncio.get_running_loop()
         self._pump = pump
         self._deliver = deliver
         self._hello = hello
         self._stopping = stopping
+        self._uploads, self._downloads = uploads, downloads
         self._news = asyncio.Event()
         self._acks = asyncio.Event()
         self._acked = 0
@@ -210,8 +238,9 @@ class _Session:
             await self._greet(socket, snapshot)
             greeted()
             log.info("iris: connected to the gateway")
-            writer = asyncio.create_task(self._write(socket, snapshot))
-            tasks = {writer, asyncio.create_task(self._read(socket)), asyncio.create_task(self._flush())}
+            work = (self._write(socket, snapshot), self._read(socket), self._flush())
+            media = (self._uploads.run(socket.send), self._downloads.run(socket.send))
+            tasks = {asyncio.create_task(one) for one in (*work, *media)}
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
@@ -228,6 +257,7 @@ class _Session:
         ack = await asyncio.wait_for(self._hello_ack(socket), HELLO_TIMEOUT)
         self._acked = int(ack.get("acked") or 0)
         gateway, received = str(ack.get("gateway_id") or ""), int(ack.get("received") or 0)
+        self._uploads.most = int(ack.get("media_max_bytes") or 0)
         acked = min(self._acked, snapshot.last_seq)
         same = await asyncio.wrap_future(self._pump.ask(lambda spool: spool.meet(gateway, acked, received)))
         self._since = time.monotonic()
@@ -263,9 +293,16 @@ class _Session:
 
     async def _read(self, socket: Any) -> None:
         async for data in socket:
+            if isinstance(data, bytes):
+                self._downloads.take(data)
+                continue
             frame = _parse(data)
-            kind = frame.get("type")
-            if kind == "acked":
+            kind = str(frame.get("type") or "")
+            if kind.startswith("media.put."):
+                self._uploads.take(frame)
+            elif kind.startswith("media.get."):
+                self._downloads.take(frame)
+            elif kind == "acked":
                 self._acked = max(self._acked, int(frame.get("seq") or 0))
                 self._pump.ack(self._acked)
                 self._acks.set()
@@ -316,7 +353,7 @@ def _wake(loop: asyncio.AbstractEventLoop, news: asyncio.Event) -> None:
 
 
 def _parse(data: Any) -> dict[str, Any]:
-    """Read a frame; binary ones (media, issue 6) and garbage are an empty object, and so ignored."""
+    """Read a frame; garbage is an empty object, and so ignored."""
     if not isinstance(data, str):
         return {}
     try:

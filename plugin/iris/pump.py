@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 from .events import Event
@@ -71,6 +72,25 @@ class Pump(threading.Thread):
     def ask(self, work: Callable[[Spool], T]) -> Future[T]:
         """Run work on the pump's thread; the future is done when its changes are safe on disk."""
         return self._put(work, lambda result: result)
+
+    def exchange(self, work: Callable[[Spool], Event]) -> Future[None]:
+        """Do work and report the durable event that it returns: both happen, or neither does."""
+
+        def both(spool: Spool) -> tuple[Event, int, str]:
+            event = work(spool)
+            return event, *spool.append(event)
+
+        def after(kept: tuple[Event, int, str]) -> None:
+            event, seq, frame = kept
+            self._recap.apply(event, seq)
+            if self._out:
+                self._out.push(event, frame)
+
+        return self._put(both, after)
+
+    def copy_of(self, media_id: str) -> Path:
+        """Where the copy of a file is that is on its way out."""
+        return self._spool.media.path(media_id)
 
     def ack(self, seq: int) -> Future[None]:
         """The gateway has everything up to seq."""

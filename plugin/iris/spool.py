@@ -2,8 +2,8 @@
 as a program).
 
 SQLite in WAL mode in hermes' home, used by one thread (the pump's). It holds unacknowledged events, inbound
-items not yet done, the ids of the last messages, the epoch and the counters. `synchronous=NORMAL` survives a
-SIGKILL.
+items not yet done, files to be sent (outbox.py), the ids of the last messages, the epoch and the counters.
+`synchronous=NORMAL` survives a SIGKILL.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from typing import Any
 from .events import Event, now_ms
 from .ids import mint
 from .lanes import Lane
+from .outbox import SCHEMA as _MEDIA
+from .outbox import Outbox
 
 log = logging.getLogger(__name__)
 
@@ -85,6 +87,8 @@ class Spool:
     def __init__(self, path: Path, limit: int = LIMIT) -> None:
         self._limit = limit
         self._db = _open(path)
+        self.media = Outbox(self._db, path.with_name("media"))
+        self.media.sweep()
         self.reload()
         if not self.epoch:
             self._restart()
@@ -281,7 +285,7 @@ class Spool:
 
     def _restart(self) -> None:
         """Begin a new epoch: nothing waits, nothing is known. seq goes on counting, which is legal."""
-        for table in ("events", "lost", "inbound", "prompts", "seen", "meta"):
+        for table in ("events", "lost", "inbound", "prompts", "seen", "media", "meta"):
             self._db.execute(f"DELETE FROM {table}")
         self._set("epoch", mint("e_"))
         self._set("made", now_ms())
@@ -314,7 +318,7 @@ def _connect(path: Path) -> sqlite3.Connection:
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA synchronous=NORMAL")
         db.execute("PRAGMA secure_delete=ON")  # what is acked or done leaves no text behind
-        db.executescript(_SCHEMA)
+        db.executescript(_SCHEMA + _MEDIA)
     except BaseException:
         db.close()
         raise

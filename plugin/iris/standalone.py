@@ -11,7 +11,7 @@ import logging
 import re
 from typing import Any
 
-from . import settings
+from . import filenames, settings
 from .events import Body
 from .ids import mint
 from .lanes import DEFAULT, Lane
@@ -108,5 +108,5 @@ def _job(message: str) -> str:
 
 def _said(message: str, media_files: Any) -> str:
     """Files cannot be sent this way: say which are missing."""
-    names = [str(f[0] if isinstance(f, tuple | list) else f) for f in media_files or ()]
+    names = [filenames.clean(str(f[0] if isinstance(f, tuple | list) else f)) for f in media_files or ()]
     return message + "".join(f"\n[{name} could not be attached]" for name in names)

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from fake_media import FakeMedia
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
@@ -38,6 +39,7 @@ class FakeGateway:
         self.frames: list[Frame] = []  # all that came, in order, of all connections
         self.hellos: list[Frame] = []
         self.acked: dict[str, int] = {}  # epoch → last event taken
+        self.media = FakeMedia()
         self.inbound: list[Frame] = []  # the log, as far as the host is concerned
         self._changed = threading.Condition()
         self._sockets: list[ServerConnection] = []
@@ -155,7 +157,10 @@ class FakeGateway:
             hello = json.loads(await socket.recv())
             await self._greet(socket, hello)
             async for data in socket:
-                await self._take(socket, hello["epoch"], json.loads(data))
+                if isinstance(data, bytes):
+                    self.media.chunk(socket, data)
+                else:
+                    await self._take(socket, hello["epoch"], json.loads(data))
         except ConnectionClosed:
             pass
         finally:
@@ -165,7 +170,9 @@ class FakeGateway:
         self._note(hello)
         self.hellos.append(hello)
         ack = {"type": "hello.ack", "gateway_id": self.gateway_id, "acked": self.acked.get(hello["epoch"], 0)}
-        await socket.send(json.dumps({**ack, "received": hello["received"], "media_max_bytes": 2**26}))
+        await socket.send(
+            json.dumps({**ack, "received": hello["received"], "media_max_bytes": self.media.most})
+        )
         for frame in list(self.inbound):
             if frame["cursor"] > hello["received"]:
                 await socket.send(json.dumps(frame))
@@ -174,6 +181,8 @@ class FakeGateway:
         if self.acking and frame.get("seq"):
             self.acked[epoch] = max(self.acked.get(epoch, 0), frame["seq"])
             await socket.send(json.dumps({"type": "acked", "seq": self.acked[epoch]}))
+        if str(frame.get("type")).startswith("media."):
+            await self.media.take(socket, frame)
         self._note(frame)
 
     def _note(self, frame: Frame) -> None:

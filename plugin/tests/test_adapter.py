@@ -5,20 +5,29 @@ from __future__ import annotations
 import asyncio
 import os
 import unittest
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 from support import LANE, TempDir, has, needs_hermes
 
+from iris.attachment import Attachment
 from iris.events import Event
 from iris.lanes import Lane
+from iris.medium import Medium
 from iris.spool import Inbound
 
 if has("gateway.platforms.base"):
     from gateway.config import PlatformConfig
     from gateway.platform_registry import PlatformEntry, platform_registry
-    from gateway.platforms.base import MessageEvent, ProcessingOutcome
+    from gateway.platforms.base import (
+        MessageEvent,
+        MessageType,
+        ProcessingOutcome,
+        get_document_cache_dir,
+        get_image_cache_dir,
+    )
 
     import iris
     from iris.adapter import Adapter
@@ -156,7 +165,6 @@ class AdapterTest(AdapterCase):
         self.adapter.handle_message = mock.AsyncMock()
         quote = {"message_id": "m_q", "role": "assistant", "text": "said"}
         body = {"message_id": "m_1", "text": "hi", "reply_to": quote, "channel": {"name": "Home"}}
-        body["media"] = [{"filename": "cat.png"}]
         await self.adapter.hand(Inbound(1, 0, 1, "message", Lane("android:default", "t:1"), body))
         event = self.adapter.handle_message.call_args.args[0]
         source = event.source
@@ -165,7 +173,102 @@ class AdapterTest(AdapterCase):
         )
         self.assertEqual((event.message_id, source.message_id), ("m_1", "m_1"))
         self.assertEqual((event.reply_to_text, event.reply_to_is_own_message), ("said", True))
-        self.assertIn("cat.png", event.text)
+
+    async def handed(self, text: str, **media: bytes) -> Any:
+        """Return the event that hermes gets of a message with these files."""
+        self.adapter.handle_message = mock.AsyncMock()
+
+        async def fetch(wanted: Attachment, into: Path) -> Path | str:
+            if wanted.media_id not in media:
+                return "it was deleted"
+            into.write_bytes(media[wanted.media_id])
+            return into
+
+        self.adapter._host.fetch = fetch
+        described = [
+            {"media_id": "png", "kind": "image", "mime": "image/png", "size": 3, "filename": "../cat.png"},
+            {
+                "media_id": "pdf",
+                "kind": "document",
+                "mime": "application/pdf",
+                "size": 9,
+                "filename": "d.pdf",
+            },
+        ]
+        body = {"message_id": "m_1", "text": text, "media": described}
+        item = Inbound(1, 0, 1, "message", LANE, body)
+        await self.adapter.prepare(item)
+        await self.adapter.hand(item)
+        self.assertEqual(self.adapter._files, {})
+        return self.adapter.handle_message.call_args.args[0]
+
+    async def test_hand_files(self) -> None:
+        event = await self.handed("look", png=b"png", pdf=b"%PDF")
+        self.assertEqual((event.text, event.message_type), ("look", MessageType.PHOTO))
+        self.assertEqual(event.media_types, ["image/png", "application/pdf"])
+        picture, document = map(Path, event.media_urls)
+        self.assertEqual((picture.read_bytes(), document.read_bytes()), (b"png", b"%PDF"))
+        self.assertTrue(picture.name.endswith("_cat.png"))
+        self.assertEqual(picture.parent, get_image_cache_dir())
+        self.assertEqual(document.parent, get_document_cache_dir())
+
+    async def test_hand_what_is_left(self) -> None:
+        event = await self.handed("", png=b"png")
+        self.assertEqual(len(event.media_urls), 1)
+        self.assertEqual(
+            event.text, "[The user attached “d.pdf” (document), but it could not be fetched: it was deleted]"
+        )
+
+    async def test_hand_too_large_for_hermes(self) -> None:
+        with mock.patch("iris.hermes.inbound_limit", return_value=5):
+            event = await self.handed("look", png=b"png", pdf=b"%PDF")
+        self.assertEqual(len(event.media_urls), 1)
+        self.assertIn("it has 9 bytes", event.text)
+
+    async def test_share(self) -> None:
+        shared: list[tuple[Medium, str | None]] = []
+        self.adapter._host.share = lambda medium, source: shared.append((medium, source))
+        await self.start()
+        turn, chat, meta = self.last().turn, "android~default", {"thread_id": "t~1"}
+        adapter = self.adapter
+        results = [
+            await adapter.send_image_file(chat_id=chat, image_path="/w/a.png", caption=None, metadata=None),
+            await adapter.send_voice(chat_id=chat, audio_path="/w/v.ogg", reply_to="m_u", metadata=meta),
+            await adapter.send_voice(chat_id=chat, audio_path="/w/song.mp3", metadata=meta),
+            await adapter.play_tts(
+                chat_id=chat, audio_path="/w/tts.mp3", caption=None, metadata={"notify": True}
+            ),
+            await adapter.send_video(chat_id=chat, video_path="/w/f.mp4", caption="film", metadata=None),
+            await adapter.send_document(chat, "/w/tmp123", file_name="../report.pdf", metadata=None, odd=1),
+            await adapter.send_image(
+                chat_id=chat, image_url="https://x.org/p/plot%20a.webp?s=1", caption="alt"
+            ),
+        ]
+        self.assertTrue(all(r.success for r in results))
+        self.assertEqual([r.message_id for r in results], [m.message_id for m, _ in shared])
+        self.assertEqual(
+            [(m.kind, m.filename, m.mime, source) for m, source in shared],
+            [
+                ("image", "a.png", "image/png", "/w/a.png"),
+                ("voice", "v.ogg", "audio/ogg", "/w/v.ogg"),
+                ("audio", "song.mp3", "audio/mpeg", "/w/song.mp3"),
+                ("voice", "tts.mp3", "audio/mpeg", "/w/tts.mp3"),
+                ("video", "f.mp4", "video/mp4", "/w/f.mp4"),
+                ("document", "report.pdf", "application/pdf", "/w/tmp123"),
+                ("image", "plot a.webp", "image/webp", None),
+            ],
+        )
+        first, second, last = shared[0][0], shared[1][0], shared[-1][0]
+        self.assertEqual((first.lane, first.turn, first.caption), (LANE, turn, ""))
+        self.assertEqual((second.lane, second.reply_to), (Lane("android:default", "t:1"), "m_u"))
+        self.assertEqual((last.url, last.caption), ("https://x.org/p/plot%20a.webp?s=1", "alt"))
+
+    async def test_share_several(self) -> None:
+        shared: list[tuple[str, str | None]] = []
+        self.adapter._host.share = lambda medium, source: shared.append((medium.filename, source))
+        images = [("file:///w/a%20b%3F.png", "one"), ("https://x.org/c.gif", "two"), ("https://x.org/d", "")]
+        await self.adapter.send_multiple_images("android~default", images)
+        self.assertEqual(shared, [("a b?.png", "/w/a b?.png"), ("c.gif", None), ("d", None)])
 
     async def test_steer(self) -> None:
         said: list[str] = []

@@ -36,6 +36,16 @@ class FakeHermes:
         self.accept = True
         self.tasks: list[str] = []
         self.hands = asyncio.Event()
+        self.prepared: list[int] = []
+        self.files = asyncio.Event()  # all files are there
+        self.files.set()
+        self.broken: Exception | None = None
+
+    async def prepare(self, item: Inbound) -> None:
+        await self.files.wait()
+        if self.broken:
+            raise self.broken
+        self.prepared.append(item.cursor)
 
     async def hand(self, item: Inbound) -> None:
         task = asyncio.current_task()
@@ -109,6 +119,51 @@ class InboxTest(unittest.IsolatedAsyncioTestCase):
         await self.end()
         self.assertEqual(self.hermes.handed, [1, 3, 2])
         self.assertTrue(self.hermes.tasks[0].startswith(TASK_NAME))
+
+    async def test_files_first(self) -> None:
+        self.hermes.files.clear()
+        await self.offer(item(1, media=[{}]), item(2), item(3, lane=OTHER))
+        self.assertEqual(self.hermes.handed, [3])  # its lane waits, others do not
+        self.hermes.files.set()
+        await self.settle()
+        self.assertEqual((self.hermes.prepared, self.hermes.handed), ([1], [3, 1]))
+        await self.end()
+        self.assertEqual(self.hermes.handed, [3, 1, 2])
+
+    async def test_files_come_while_a_turn_runs(self) -> None:
+        await self.offer(item(1), item(2, media=[{}]))
+        self.assertEqual((self.hermes.prepared, self.hermes.handed), ([2], [1]))
+        await self.end()
+        self.assertEqual(self.hermes.handed, [1, 2])
+
+    async def test_files_of_a_command(self) -> None:
+        self.hermes.files.clear()
+        await self.offer(item(1, "/look", media=[{}]))
+        self.assertEqual((self.hermes.handed, self.hermes.finished), ([], []))
+        self.hermes.files.set()
+        await self.settle()
+        self.assertEqual((self.hermes.handed, self.hermes.finished), ([1], [1]))
+
+    async def test_files_alone_answer_no_question(self) -> None:
+        self.hermes.running.add(LANE)
+        self.hermes.clarifying.add(LANE)
+        await self.offer(item(1, "", media=[{}]))
+        self.assertEqual(self.hermes.handed, [])
+        await self.offer(item(2, "this one", media=[{}]))
+        self.assertEqual(self.hermes.handed, [2])
+
+    async def test_files_that_fail_hold_nothing_up(self) -> None:
+        self.hermes.broken = ValueError("odd")
+        with self.assertLogs("iris.inbox"):
+            await self.offer(item(1, media=[{}]))
+        self.assertEqual(self.hermes.handed, [1])
+
+    async def test_shutdown_while_files_come(self) -> None:
+        self.hermes.files.clear()
+        await self.offer(item(1, media=[{}]), item(2, "/look", media=[{}]))
+        self.inbox.close()
+        await self.settle()
+        self.assertEqual((self.hermes.handed, self.hermes.finished), ([], []))  # the next process has them
 
     async def test_done_when_the_turn_starts(self) -> None:
         await self.offer(item(1))

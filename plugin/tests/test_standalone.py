@@ -60,7 +60,7 @@ class StandaloneTest(unittest.IsolatedAsyncioTestCase):
         ((path, token, body),) = self.handler.got
         self.assertEqual((path, token), ("/host/send", "Bearer secret"))
         self.assertEqual((body["chat_id"], body["thread_id"]), ("android:default", "t:1"))
-        self.assertEqual(body["text"], "Report\n[/tmp/a.png could not be attached]")
+        self.assertEqual(body["text"], "Report\n[a.png could not be attached]")
         self.assertEqual((body["message_id"], body["job"]), (result["message_id"], ""))
 
     async def test_job(self) -> None:
