@@ -20,6 +20,22 @@ func TestContract(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Store { return open(t) })
 }
 
+func TestMediaContract(t *testing.T) {
+	storetest.RunMedia(t, func(t *testing.T) (storetest.MediaStore, func() []string) {
+		bucket := testenv.Bucket(t)
+		s, err := cloudstore.Open(t.Context(), cloudstore.Config{
+			Project: testenv.Firestore(t).Project, MaxSockets: 1, Bucket: bucket, Media: storetest.Limits,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return s, func() []string { return testenv.Objects(t, bucket) }
+	})
+}
+
 // open returns a store in a project of its own; its user closes it.
 func open(t testing.TB) *cloudstore.Store {
 	t.Helper()

@@ -1,6 +1,6 @@
-// Package cloudstore keeps Iris in Firestore. It is the only package that
-// imports a Google SDK (code.md, "The house"); what it keeps, and why in this
-// form, is in log.md.
+// Package cloudstore keeps Iris in Firestore, and the bytes of media in Cloud
+// Storage. It is the only package that imports a Google SDK (code.md, "The
+// house"); what it keeps, and why in this form, is in log.md.
 //
 // Its methods take and return the nouns of package iris. Rows that are missing
 // or taken are answered with an [iris.Error], refusals of [Store.Append] with
@@ -24,6 +24,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
+
+	"iris-gateway/cloudstore/internal/media"
+	"iris-gateway/iris"
 )
 
 // Config says which database to use.
@@ -32,6 +35,10 @@ type Config struct {
 	Database   string // "" is "(default)"
 	MaxSockets int    // how many gateways may be followed at once
 
+	// Bucket is where the bytes of media are; "": this store has no media.
+	Bucket string
+	Media  iris.MediaLimits
+
 	// Count is told of each operation that is billed, with what it is for;
 	// nil when nobody counts. It is called from many goroutines.
 	Count func(op Operation, purpose string, n int)
@@ -39,11 +46,14 @@ type Config struct {
 
 // Store is Iris in Firestore. Its methods may be called from any goroutine.
 type Store struct {
+	*media.Library // the media; nil without a bucket
+
 	client *firestore.Client // reads and commits
 	// listen carries nothing but listeners. A gRPC connection has room for
 	// 100 streams, and the 101st call of any kind waits without an error:
 	// with listeners on client every commit would stop (log.md, "Tail").
 	listen *firestore.Client
+	bucket *bucket // nil: no media
 	count  func(op Operation, purpose string, n int)
 }
 
@@ -74,7 +84,15 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
-	return &Store{client: client, listen: listen, count: cfg.Count}, nil
+	s := &Store{client: client, listen: listen, count: cfg.Count}
+	if cfg.Bucket == "" {
+		return s, nil
+	}
+	if s.bucket, err = openBucket(ctx, cfg.Bucket); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.Library = &media.Library{Rows: mediaRows{s}, Bucket: s.bucket, Limits: cfg.Media, Now: time.Now}
+	return s, nil
 }
 
 func connect(ctx context.Context, cfg Config, connections int) (*firestore.Client, error) {
@@ -99,17 +117,25 @@ func connect(ctx context.Context, cfg Config, connections int) (*firestore.Clien
 	return client, nil
 }
 
-// Ready reports whether Firestore answers. It costs one read.
+// Ready reports whether Firestore and the bucket answer. It costs one read, and
+// one listing.
 func (s *Store) Ready(ctx context.Context) error {
 	_, err := s.client.Doc("tokens/ready").Get(ctx)
 	s.spend(Read, "ready", 1)
-	if status.Code(err) == codes.NotFound {
+	if err != nil && status.Code(err) != codes.NotFound {
+		return wrap(ctx, err, "asking Firestore whether it is there")
+	}
+	if s.bucket == nil {
 		return nil
 	}
-	return wrap(ctx, err, "asking Firestore whether it is there")
+	return s.bucket.ready(ctx)
 }
 
-// Close ends both connections. Followers must have returned before.
+// Close ends all connections. Followers must have returned before.
 func (s *Store) Close() error {
-	return errors.Join(s.client.Close(), s.listen.Close())
+	err := errors.Join(s.client.Close(), s.listen.Close())
+	if s.bucket != nil {
+		err = errors.Join(err, s.bucket.close())
+	}
+	return err
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/url"
 	"os"
 	"strings"
@@ -29,6 +30,17 @@ type Config struct {
 
 	// Database is the Firestore database.
 	Database string `envconfig:"IRIS_DATABASE" default:"(default)"`
+
+	// Bucket is the Cloud Storage bucket of the media. Empty: with StoreFirestore
+	// media is off.
+	Bucket string `envconfig:"IRIS_BUCKET"`
+
+	// MediaMaxBytes is how large a medium may be, 256 MiB at most; 0: media is off.
+	MediaMaxBytes Int `envconfig:"IRIS_MEDIA_MAX_BYTES" default:"67108864"`
+
+	// MediaQuota is how many bytes all media of one gateway may have. StoreMemory
+	// takes memoryQuota at most.
+	MediaQuota Int `envconfig:"IRIS_MEDIA_QUOTA" default:"5368709120"`
 
 	// AdminToken is what the operator shows under /admin. Required.
 	AdminToken Secret `envconfig:"IRIS_ADMIN_TOKEN"`
@@ -99,6 +111,9 @@ const (
 	OTLPHTTP = "http/protobuf"
 )
 
+// maxMedia is what 32 parts of 8 MiB can hold, which is how many can be composed.
+const maxMedia = 256 << 20
+
 // minAdminToken is how long an admin token must be: it opens everything.
 const minAdminToken = 32
 
@@ -123,6 +138,8 @@ func (c Config) Validate() error {
 	add(c.Port.check("PORT", 0, 65535))
 	add(c.LogEntries.check("IRIS_LOG_ENTRIES", 16, 1<<20))
 	add(c.MaxSockets.check("IRIS_MAX_SOCKETS", 1, 1<<20))
+	add(c.MediaMaxBytes.check("IRIS_MEDIA_MAX_BYTES", 0, maxMedia))
+	add(c.MediaQuota.check("IRIS_MEDIA_QUOTA", 0, math.MaxInt))
 	add(oneOf("IRIS_STORE", c.Store, StoreFirestore, StoreMemory))
 	add(oneOf("IRIS_PUSH", c.Push, PushFCM, Off))
 	if c.PushPreview != "" {

@@ -20,6 +20,7 @@ var variables = []string{
 	"IRIS_ADMIN_TOKEN", "IRIS_PUBLIC_URL", "IRIS_PUSH", "IRIS_LOG_ENTRIES", "IRIS_RATE_LIMITS",
 	"IRIS_MAX_SOCKETS", "IRIS_LOG", "K_SERVICE", "FIRESTORE_EMULATOR_HOST",
 	"IRIS_FCM_ENDPOINT", "IRIS_PUSH_PREVIEW", "IRIS_NTFY_URL",
+	"IRIS_BUCKET", "IRIS_MEDIA_MAX_BYTES", "IRIS_MEDIA_QUOTA",
 }
 
 func setenv(t *testing.T, env map[string]string) {
@@ -45,6 +46,7 @@ func TestLoadDefaults(t *testing.T) {
 		Port: server.Number(8080), Addr: "0.0.0.0", Store: "firestore", Project: "from-google", Database: "(default)",
 		AdminToken: goodToken, Push: "fcm", PushPreview: "true", LogEntries: server.Number(2048), RateLimits: "on",
 		MaxSockets: server.Number(1000), Log: "json",
+		MediaMaxBytes: server.Number(64 << 20), MediaQuota: server.Number(5 << 30),
 	}
 	if got != want {
 		t.Errorf("Load() = %+v, want %+v", got, want)
@@ -70,10 +72,12 @@ func TestLoadFaults(t *testing.T) {
 			"PORT": "http", "IRIS_STORE": "disk", "IRIS_LOG_ENTRIES": "1", "IRIS_MAX_SOCKETS": "many",
 			"IRIS_RATE_LIMITS": "no", "IRIS_LOG": "xml", "IRIS_PUSH": "apns", "IRIS_PUBLIC_URL": "https://u:hunter2@h/",
 			"IRIS_ADMIN_TOKEN": "swordfish", "IRIS_PUSH_PREVIEW": "maybe", "IRIS_FCM_ENDPOINT": "fcm", "IRIS_NTFY_URL": "https://u:hunter2@ntfy.sh",
+			"IRIS_MEDIA_MAX_BYTES": "268435457", "IRIS_MEDIA_QUOTA": "lots",
 		}, []string{
 			`PORT="http"`, `IRIS_STORE="disk": must be firestore or memory`, `IRIS_LOG_ENTRIES=1: must be from 16`, `IRIS_MAX_SOCKETS="many"`,
 			`IRIS_RATE_LIMITS="no"`, `IRIS_LOG="xml"`, `IRIS_PUSH="apns"`, `IRIS_PUBLIC_URL: must not hold a user or password`,
 			`IRIS_ADMIN_TOKEN: has 9 characters`, `IRIS_PUSH_PREVIEW="maybe": must be true or false`, `IRIS_FCM_ENDPOINT="fcm"`, `IRIS_NTFY_URL: must not hold`,
+			`IRIS_MEDIA_MAX_BYTES=268435457: must be from 0 to 268435456`, `IRIS_MEDIA_QUOTA="lots"`,
 		}},
 	}
 	for _, tt := range tests {

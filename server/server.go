@@ -93,11 +93,10 @@ func newServer(cfg Config, st store, pusher *push.Pusher, m *metrics, tracer tra
 	if pusher != nil {
 		hubCfg.Notifier = pusher
 	}
-	media, limits := openMedia(cfg, st)
 	return handlers.New(handlers.Config{
 		Store:          st,
-		Media:          media,
-		MediaMaxBytes:  limits.MaxBytes,
+		Media:          openMedia(cfg, st, log),
+		MediaMaxBytes:  mediaLimits(cfg).MaxBytes,
 		Hub:            hub.New(hubCfg),
 		Push:           pusher,
 		AdminToken:     string(cfg.AdminToken),
@@ -113,12 +112,15 @@ func newServer(cfg Config, st store, pusher *push.Pusher, m *metrics, tracer tra
 // openStore opens what cfg.Store names and makes sure that it answers.
 func openStore(ctx context.Context, cfg Config, m *metrics) (store, error) {
 	if cfg.Store == StoreMemory {
-		return memstore.New(), nil
+		mem := memstore.New()
+		mem.Limits = mediaLimits(cfg)
+		return mem, nil
 	}
 	// Detached: the clients keep this context, and the last commits happen
 	// after ctx has ended.
 	st, err := cloudstore.Open(context.WithoutCancel(ctx), cloudstore.Config{
 		Project: cfg.Project, Database: cfg.Database, MaxSockets: cfg.MaxSockets.N, Count: m.spent,
+		Bucket: cfg.Bucket, Media: mediaLimits(cfg),
 	})
 	if err != nil {
 		return nil, err

@@ -27,6 +27,7 @@ func memory() server.Config {
 	return server.Config{
 		Addr: "127.0.0.1", Store: server.StoreMemory, AdminToken: goodToken, Push: server.Off,
 		LogEntries: server.Number(64), RateLimits: server.Off, MaxSockets: server.Number(10), Log: server.LogText,
+		MediaMaxBytes: server.Number(1 << 20), MediaQuota: server.Number(1 << 30),
 	}
 }
 

@@ -1,7 +1,7 @@
 // Package testenv gives tests the real things they run against: a Firestore
-// emulator and a Python with hermes-agent in it.
+// emulator, a Cloud Storage and a Python with hermes-agent in it.
 //
-// Tests only take what is there (Firestore, HermesPython). Finding, fetching
+// Tests only take what is there (Firestore, Bucket, HermesPython). Finding, fetching
 // and starting is done once for a whole run by cmd/testenv, which `make test`
 // calls: one emulator serves every package, because it keeps project ids apart.
 package testenv
@@ -16,6 +16,7 @@ import (
 // Names of the variables through which cmd/testenv tells tests what it found.
 const (
 	EnvFirestore = "FIRESTORE_EMULATOR_HOST" // host:port; the name Google's clients know
+	EnvStorage   = "STORAGE_EMULATOR_HOST"   // host:port; the name Google's client knows
 	EnvHermes    = "IRIS_HERMES_PYTHON"      // a Python with hermes-agent HermesVersion
 )
 

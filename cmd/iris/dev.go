@@ -184,6 +184,7 @@ func (d *devRun) startGateway(token string) error {
 	cfg := server.Config{
 		Port: server.Number(d.flags.port), Addr: addr, Store: server.StoreMemory, AdminToken: server.Secret(token),
 		Push: server.Off, LogEntries: server.Number(2048), RateLimits: server.On, MaxSockets: server.Number(1000), Log: server.LogText,
+		MediaMaxBytes: server.Number(64 << 20), MediaQuota: server.Number(1 << 30),
 	}
 	listening := make(chan string, 1)
 	d.group.Go(func() error {

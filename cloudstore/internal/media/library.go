@@ -60,7 +60,8 @@ type Object struct {
 // Bucket keeps the objects.
 type Bucket interface {
 	// Create writes an object that carries a short text. It is there once Close
-	// has returned nil; when ctx ends before, it never will be.
+	// has returned nil. When ctx ends before, it may be there with what was
+	// written so far.
 	Create(ctx context.Context, name, state string) io.WriteCloser
 	// Read reads length bytes from the offset, which both lie in the object;
 	// CodeNotFound when there is none.

@@ -1,7 +1,7 @@
 // Command testenv runs a command with the things tests need: it finds or starts a
-// Firestore emulator, with -hermes a Python with hermes-agent, tells the command
-// about them by FIRESTORE_EMULATOR_HOST and IRIS_HERMES_PYTHON, passes its exit
-// code on, and always ends the emulator that it started.
+// Firestore emulator and a Cloud Storage, with -hermes a Python with hermes-agent,
+// tells the command about them by FIRESTORE_EMULATOR_HOST, STORAGE_EMULATOR_HOST and
+// IRIS_HERMES_PYTHON, passes its exit code on, and always ends what it started.
 //
 //	testenv [-race] [-hermes] [-firestore=false] -- go test -race ./...
 package main
@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"iris-gateway/testenv"
+	"iris-gateway/testenv/fakegcs"
 	"iris-gateway/testenv/proc"
 )
 
@@ -35,7 +36,7 @@ func main() {
 func run(signals <-chan os.Signal) (int, error) {
 	race := flag.Bool("race", false, "check that go test -race can work here")
 	hermes := flag.Bool("hermes", false, "provide a Python with hermes-agent")
-	firestore := flag.Bool("firestore", true, "provide a Firestore emulator")
+	firestore := flag.Bool("firestore", true, "provide a Firestore emulator and a Cloud Storage")
 	flag.Parse()
 	if flag.NArg() == 0 {
 		return 2, errors.New("no command given: testenv [-race] [-hermes] -- COMMAND ARG…")
@@ -90,6 +91,24 @@ func prepare(ctx context.Context, race, hermes, firestore bool) (func(), error) 
 		return nil, err
 	}
 	os.Setenv(testenv.EnvFirestore, host)
+	stopStorage, err := startStorage()
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	return func() { stop(); stopStorage() }, nil
+}
+
+// startStorage provides a Cloud Storage, unless there is one.
+func startStorage() (stop func(), err error) {
+	if os.Getenv(testenv.EnvStorage) != "" {
+		return func() {}, nil
+	}
+	host, stop, err := fakegcs.Start()
+	if err != nil {
+		return nil, err
+	}
+	os.Setenv(testenv.EnvStorage, host)
 	return stop, nil
 }
 

@@ -1,0 +1,144 @@
+package cloudstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"cloud.google.com/go/firestore"
+	"cloud.google.com/go/firestore/apiv1/firestorepb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"iris-gateway/cloudstore/internal/media"
+	"iris-gateway/cloudstore/internal/rows"
+	"iris-gateway/iris"
+)
+
+// mediaDoc is gateways/{g}/media/{docID}: a medium, or one that is being sent.
+type mediaDoc struct {
+	mediaRefDoc
+	Key     string `firestore:"key"`     // of its upload
+	Ready   bool   `firestore:"ready"`   // complete
+	Attempt string `firestore:"attempt"` // a part of its object's name
+}
+
+func newMediaDoc(r media.Row) mediaDoc {
+	return mediaDoc{mediaRefDoc: mediaRefDoc(rows.Media(r.Media)), Key: r.Key, Ready: r.Ready, Attempt: r.Attempt}
+}
+
+// mediaRows are the rows of media in Firestore. A row's version is the time of
+// its last write.
+type mediaRows struct{ *Store }
+
+func (s mediaRows) doc(g, id string) *firestore.DocumentRef {
+	return s.gateway(g).Collection("media").Doc(docID(id))
+}
+
+func mediaRow(snap *firestore.DocumentSnapshot) (media.Row, error) {
+	var doc mediaDoc
+	if err := snap.DataTo(&doc); err != nil {
+		return media.Row{}, fmt.Errorf("%s: %w", snap.Ref.Path, err)
+	}
+	return media.Row{
+		Media: iris.Media(doc.mediaRefDoc), Key: doc.Key, Ready: doc.Ready, Attempt: doc.Attempt,
+		Version: snap.UpdateTime,
+	}, nil
+}
+
+// MediaRow implements media.Rows.
+func (s mediaRows) MediaRow(ctx context.Context, g, id string) (media.Row, bool, error) {
+	snap, err := s.doc(g, id).Get(ctx)
+	s.spend(Read, "media", 1)
+	if missing(err) {
+		return media.Row{}, false, nil
+	}
+	if err != nil {
+		return media.Row{}, false, wrap(ctx, err, "reading medium %s", id)
+	}
+	row, err := mediaRow(snap)
+	return row, err == nil, err
+}
+
+// UploadRows implements media.Rows.
+func (s mediaRows) UploadRows(ctx context.Context, g, key string) ([]media.Row, error) {
+	return s.query(ctx, g, "key", key)
+}
+
+// UnfinishedRows implements media.Rows.
+func (s mediaRows) UnfinishedRows(ctx context.Context, g string) ([]media.Row, error) {
+	return s.query(ctx, g, "ready", false)
+}
+
+func (s mediaRows) query(ctx context.Context, g, field string, value any) ([]media.Row, error) {
+	snaps, err := s.gateway(g).Collection("media").Where(field, "==", value).Documents(ctx).GetAll()
+	s.spend(Read, "media", max(1, len(snaps)))
+	if err != nil {
+		return nil, wrap(ctx, err, "looking for media of %s", g)
+	}
+	var all []media.Row
+	for _, snap := range snaps {
+		row, err := mediaRow(snap)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, row)
+	}
+	return all, nil
+}
+
+// CreateMediaRow implements media.Rows.
+func (s mediaRows) CreateMediaRow(ctx context.Context, g string, r media.Row) (any, error) {
+	ref := s.doc(g, r.ID)
+	res, err := ref.Create(ctx, newMediaDoc(r))
+	s.spent(Write, ref, err)
+	if status.Code(err) == codes.AlreadyExists {
+		return nil, rows.MediaExists(r.ID)
+	}
+	if err != nil {
+		return nil, wrap(ctx, err, "adding medium %s", r.ID)
+	}
+	return res.UpdateTime, nil
+}
+
+// ReplaceMediaRow implements media.Rows.
+func (s mediaRows) ReplaceMediaRow(ctx context.Context, g string, r media.Row) (any, error) {
+	ref := s.doc(g, r.ID)
+	up := []firestore.Update{
+		{Path: "kind", Value: r.Kind}, {Path: "mime", Value: r.MIME}, {Path: "sha256", Value: r.SHA256},
+		{Path: "ready", Value: r.Ready}, {Path: "attempt", Value: r.Attempt},
+	}
+	res, err := ref.Update(ctx, up, firestore.LastUpdateTime(r.Version.(time.Time)))
+	s.spent(Write, ref, err)
+	if stale(err) {
+		return nil, rows.UploadTaken(r.ID)
+	}
+	if err != nil {
+		return nil, wrap(ctx, err, "changing medium %s", r.ID)
+	}
+	return res.UpdateTime, nil
+}
+
+// DeleteMediaRow implements media.Rows.
+func (s mediaRows) DeleteMediaRow(ctx context.Context, g, id string) error {
+	ref := s.doc(g, id)
+	_, err := ref.Delete(ctx)
+	s.spent(Delete, ref, err)
+	return wrap(ctx, err, "removing medium %s", id)
+}
+
+// MediaBytes implements media.Rows. It costs one read for 1,000 media.
+func (s mediaRows) MediaBytes(ctx context.Context, g string) (int64, error) {
+	const field = "bytes"
+	result, err := s.gateway(g).Collection("media").NewAggregationQuery().WithSum("size", field).Get(ctx)
+	s.spend(Read, "media", 1)
+	if err != nil {
+		return 0, wrap(ctx, err, "adding up the media of %s", g)
+	}
+	sum, ok := result[field].(*firestorepb.Value)
+	if !ok {
+		return 0, errors.New("cloudstore: Firestore's sum is no value")
+	}
+	return sum.GetIntegerValue(), nil // a sum of nothing is null, which has the integer 0
+}
