@@ -100,7 +100,8 @@ var scenarios = map[string][]Round{
 		{Say: []string{"This answer will be cut off ", "in the mid"}, Cut: true},
 		{Say: []string{"dle, and goes on after that."}},
 	},
-	"cutoff": {{Say: []string{"This answer never comes ", "to an end, "}, Cut: true}},
+	// No blank at its end: hermes 0.20.0 takes it away when it puts the attempts together.
+	"cutoff": {{Say: []string{"This answer never comes ", "to an end."}, Cut: true}},
 	"empty":  {{}},
 	"huge":   {{Say: append(pieces("Paragraph %d: the quick brown fox jumps over the lazy dog, again and again.\n\n", 780), "The end.")}},
 }

@@ -83,13 +83,16 @@ class Asking:
     ) -> SendResult:
         """What do you mean? → prompt of kind clarify."""
         offered = {_value(str(choice), i): str(choice) for i, choice in enumerate(choices or (), 1)}
-        if not offered:
-            hermes.await_text(clarify_id)
+        # Also of a question with choices a message is the answer, whatever it says: hermes 0.20.0 takes it
+        # only then.
+        hermes.await_text(clarify_id)
         body: Body = {"question": question, "allow_text": True}
         body["choices"] = [{"value": value, "label": label} for value, label in offered.items()]
 
         def take(value: str | None, text: str) -> bool:
-            return hermes.resolve_clarify(clarify_id, text if value is None else offered[value])
+            if value is None:
+                return hermes.resolve_clarify(clarify_id, text)
+            return hermes.resolve_clarify(clarify_id, offered[value], chosen=True)
 
         return self._ask(self._prompt("clarify", chat_id, metadata, session_key, body, take))
 

@@ -7,6 +7,7 @@ a detail is missing in the footer or in the catalogue, nothing else.
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import logging
 import os
 from collections.abc import Callable
@@ -136,13 +137,15 @@ def await_text(clarify_id: str) -> bool:
 
 
 @guarded(False)
-def resolve_clarify(clarify_id: str, answer: str) -> bool:
-    """Answer a clarify; False when hermes waits no longer."""
+def resolve_clarify(clarify_id: str, answer: str, chosen: bool = False) -> bool:
+    """Answer a clarify, by a free text or one of its choices; False when hermes waits no longer."""
     from tools import clarify_gateway
 
     pending = getattr(clarify_gateway, "_entries", {}).get(clarify_id)
     if pending is not None and pending.event.is_set():
         return False  # somebody was quicker, and the agent is about to go on
+    if chosen and getattr(pending, "multi_select", False):
+        answer = json.dumps([answer])  # hermes 0.20.0 would split it at its commas
     return bool(clarify_gateway.resolve_gateway_clarify(clarify_id, answer))
 
 

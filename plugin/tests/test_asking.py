@@ -99,6 +99,25 @@ class AskingTest(AdapterCase):
         self.assertEqual(entry.response, "x" * 2000)
         self.assertEqual(await self.answer("red"), "expired")
 
+    async def test_a_message_answers_a_clarify_with_choices(self) -> None:
+        from tools import clarify_gateway
+
+        entry = clarify_gateway.register("cl_3", KEY, "Which?", ["red", "blue"])
+        self.addCleanup(clarify_gateway.clear_session, KEY)
+        await self.adapter.send_clarify(CHAT, "Which?", ["red", "blue"], "cl_3", KEY)
+        self.assertTrue(clarify_gateway.resolve_text_response_for_session(KEY, "none of these"))
+        self.assertEqual(entry.response, "none of these")
+
+    async def test_choice_of_a_clarify_that_takes_several(self) -> None:
+        from tools import clarify_gateway
+
+        entry = clarify_gateway.register("cl_4", KEY, "Which?", ["red, dark", "blue"])
+        self.addCleanup(clarify_gateway.clear_session, KEY)
+        entry.multi_select = True  # of hermes 0.20.0
+        await self.adapter.send_clarify(CHAT, "Which?", ["red, dark", "blue"], "cl_4", KEY)
+        self.assertEqual(await self.answer("red, dark"), "")
+        self.assertEqual(entry.response, '["red, dark"]')
+
     async def test_open_clarify(self) -> None:
         from tools import clarify_gateway
 
