@@ -38,6 +38,11 @@ var kinds = []struct {
 		frames: func(time.Time) []wire.Payload {
 			return []wire.Payload{wire.Message{MessageID: "m1", Role: iris.RoleAssistant, Text: strings.Repeat("ü", 5000)}}
 		}},
+	{name: "file without a word", kind: "message", typ: "message", title: "Default", neutral: "New message", body: "plot.png", message: "m1", lane: true,
+		frames: func(time.Time) []wire.Payload {
+			medium := wire.Media{MediaID: "md_1", Kind: "image", Filename: "plot.png"}
+			return []wire.Payload{wire.MediaOffer(medium), wire.Message{MessageID: "m1", Role: iris.RoleAssistant, Media: []wire.Media{medium}}}
+		}},
 	{name: "beat", frames: func(time.Time) []wire.Payload {
 		return []wire.Payload{wire.MessageStop{MessageID: "m1", FinalText: "Let me see.", Commentary: true}, wire.Commentary{MessageID: "m2", Text: "Hm."}}
 	}},

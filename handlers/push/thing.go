@@ -59,6 +59,9 @@ type frame struct {
 		ExpiresAt   int64     `json:"expires_at"`
 		PickerID    string    `json:"picker_id"`
 		MessageIDs  []string  `json:"message_ids"`
+		Media       []struct {
+			Filename string `json:"filename"`
+		} `json:"media"`
 	} `json:"payload"`
 }
 
@@ -106,7 +109,11 @@ func (b *builder) take(f *frame) {
 	case wire.Message{}.FrameType():
 		b.last[f.lane().Key()+string(p.Role)] = p.MessageID
 		if p.Role == iris.RoleAssistant {
-			b.add(f, kindMessage, p.MessageID, b.name(f.lane()), p.Text)
+			text := p.Text
+			if text == "" && len(p.Media) > 0 { // a file without a word
+				text = p.Media[0].Filename
+			}
+			b.add(f, kindMessage, p.MessageID, b.name(f.lane()), text)
 		}
 	case wire.MessageStop{}.FrameType():
 		if !p.Commentary && !p.Interrupted {

@@ -3,6 +3,7 @@ package turn_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"iris-gateway/handlers/turn"
@@ -29,6 +30,9 @@ func check(frames []turn.Frame) (faults []string) {
 			c.fault("tool %d of %v never ended", i, lane)
 		}
 	}
+	if len(c.offers) > 0 {
+		c.fault("offered, but in no message: %v", c.offers)
+	}
 	for lane, reason := range c.reason {
 		c.fault("%v stays busy: %s", lane, reason)
 	}
@@ -45,6 +49,7 @@ type checker struct {
 	closed map[string]bool            // pickers that were closed
 	tools  map[iris.Lane]map[int]bool // open tools
 	index  map[iris.Lane]int          // highest index of the busy time
+	offers []wire.Media               // that no message contains yet
 	faults []string
 }
 
@@ -81,6 +86,10 @@ func (c *checker) frame(f turn.Frame) {
 			c.fault("message of %s, which is open", p.MessageID)
 		}
 		c.stop(f, p.MessageID, p.Text)
+		c.contain(p, f)
+	case wire.MediaOffer:
+		durable = true
+		c.offers = append(c.offers, wire.Media(p))
 	case wire.Commentary:
 		durable = true
 		c.stop(f, p.MessageID, p.Text)
@@ -105,6 +114,25 @@ func (c *checker) frame(f turn.Frame) {
 	}
 	if f.Durable != durable {
 		c.fault("%s durable: %v", f.Payload.FrameType(), f.Durable)
+	}
+}
+
+// contain holds that a message contains exactly what was offered before it, and
+// its row too.
+func (c *checker) contain(p wire.Message, f turn.Frame) {
+	if !slices.Equal(p.Media, c.offers) {
+		c.fault("%s contains %v, offered were %v", p.MessageID, p.Media, c.offers)
+	}
+	c.offers = nil
+	if len(f.Changes) != 1 {
+		return // a fault already
+	}
+	row, _ := f.Changes[0].(iris.PutMessage)
+	same := func(m iris.Media, w wire.Media) bool {
+		return wire.Media{MediaID: m.ID, Kind: m.Kind, Mime: m.MIME, Size: m.Size, Filename: m.Filename} == w
+	}
+	if !slices.EqualFunc(row.Message.Media, p.Media, same) {
+		c.fault("%s contains %v, its row %v", p.MessageID, p.Media, row.Message.Media)
 	}
 }
 

@@ -117,6 +117,9 @@ func show(f turn.Frame) string {
 			if c.Message.Commentary {
 				s += " beat"
 			}
+			for _, medium := range c.Message.Media {
+				s += fmt.Sprintf(" %s=%s %s", medium.Kind, medium.ID, medium.SHA256)
+			}
 			if c.Message.Deleted {
 				s += " deleted"
 			}

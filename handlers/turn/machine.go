@@ -94,6 +94,8 @@ func (m *Machine) dispatch(ev link.Event) error {
 		return decode(ev, m.toolProgress)
 	case link.KindToolEnd:
 		return decode(ev, m.toolEnd)
+	case link.KindMedia:
+		return decode(ev, m.media)
 	case link.KindPrompt:
 		return decode(ev, m.prompt)
 	case link.KindPromptClosed:

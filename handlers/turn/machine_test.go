@@ -126,6 +126,40 @@ func TestSends(t *testing.T) {
 	})
 }
 
+// TestMedia: a file is offered, then comes in a message, whenever its bytes have
+// arrived.
+func TestMedia(t *testing.T) {
+	t.Parallel()
+	media := func(id, fields string) string {
+		return `{"message_id":"` + id + `","media_id":"md_` + id + `","kind":"image","mime":"image/png","size":7,"filename":"a.png","sha256":"` +
+			strings.Repeat("0f", 32) + `"` + fields + `}`
+	}
+	shown := func(id, text, rest string) []string {
+		described := `{"media_id":"md_` + id + `","kind":"image","mime":"image/png","size":7,"filename":"a.png"}`
+		return []string{
+			`* media.offer ` + described,
+			`* message {"message_id":"` + id + `","role":"assistant","text":"` + text + `","media":[` + described + `]` + rest,
+		}
+	}
+	h := newHost(t)
+	h.start(link.SourceUser)
+	h.event("send", `{"message_id":"t","text":"Here ▉","streaming":true}`, `~ message.start`, `~ message.update`, typingOff, stopped)
+	// While its turn runs.
+	h.event("media", media("a", `,"caption":"The plot","reply_to":"u"`), shown("a", "The plot", `,"reply_to":"u","ts":1790000004000} push row=assistant@4.000 image=md_a 0f0f`)...)
+	h.event("media", media("a", ``)) // again
+	h.event("edit", `{"message_id":"t","text":"Here it is.\nMEDIA:/tmp/a.png","final":true}`, `~ message.update`)
+	h.event("turn.end", `{"outcome":"completed"}`, `* message.stop {"message_id":"t","final_text":"Here it is."`, idle)
+	// After its end, of no turn, of a turn that nobody knows; never a path.
+	h.event("media", media("b", `,"caption":"\n\nMEDIA:/tmp/b.png\n"`), shown("b", "", `,"ts":1790000008000} push row=assistant@8.000`)...)
+	h.eventOf("", "media", media("c", ``), shown("c", "", `,"ts":`)...)
+	h.eventOf("tn_old", "media", media("d", ``), shown("d", "", `,"ts":`)...)
+	// A picture alone is a whole answer.
+	h.eventOf("tn_2", "turn.start", `{"source":"user"}`, `* agent.busy`, typing)
+	h.eventOf("tn_2", "send", `{"message_id":"m","text":"MEDIA:/tmp/e.png ▉","streaming":true}`)
+	h.eventOf("tn_2", "turn.end", `{"outcome":"completed"}`, typingOff, stopped, idle)
+	h.eventOf("tn_2", "media", media("e", ``), shown("e", "", `,"ts":`)...)
+}
+
 // TestFailed: the error is told once, by a message of role system.
 func TestFailed(t *testing.T) {
 	t.Parallel()
@@ -344,6 +378,7 @@ func TestRefused(t *testing.T) {
 		{Kind: "tool.start", ChatID: "c", Turn: "tn_1"},
 		{Kind: "tool.end", ChatID: "c", Turn: "tn_1"},
 		{Kind: "cron", ChatID: "c"},
+		{Kind: "media", ChatID: "c"},
 		{Kind: "prompt", ChatID: "c", Body: json.RawMessage(`{"kind":"approval"}`)},
 		{Kind: "prompt.closed", ChatID: "c"},
 	} {

@@ -3,6 +3,7 @@ package turn_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"pgregory.net/rapid"
@@ -151,7 +152,34 @@ func (p *plan) drawTurn(t *rapid.T, name string) []link.Event {
 		want.vague = want.vague || !p.durable && n > 1 && strings.HasPrefix(id, "m_"+name)
 		p.texts[id] = want
 	}
-	return append(out, late...)
+	return drawMedia(t, name, append(out, late...))
+}
+
+// drawMedia puts files between the events of a turn, or behind them: their bytes
+// take the time they take.
+func drawMedia(t *rapid.T, turn string, events []link.Event) []link.Event {
+	for i := range rapid.IntRange(0, 2).Draw(t, "files") {
+		id := fmt.Sprintf("m_file_%s_%d", turn, i)
+		at := rapid.IntRange(1, len(events)).Draw(t, "file after")
+		events = slices.Insert(events, at, event(turn, true, link.KindMedia, link.Media{
+			MessageID: id, MediaID: "md_" + id, Kind: "image", Mime: "image/png", Size: 7, SHA256: strings.Repeat("0f", 32), Filename: "a.png",
+		}))
+	}
+	return events
+}
+
+// files returns the messages of the files that the host sends.
+func (p *plan) files() (ids []string) {
+	for _, ev := range p.events {
+		if ev.Kind == link.KindMedia {
+			var b link.Media
+			if err := json.Unmarshal(ev.Body, &b); err != nil {
+				panic(err)
+			}
+			ids = append(ids, b.MessageID)
+		}
+	}
+	return ids
 }
 
 // stop ends an agent turn in its middle, as /stop does: no edit comes any more,

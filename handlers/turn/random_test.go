@@ -261,13 +261,20 @@ func (g *gateway) verify(t *rapid.T, died, lossy bool) {
 	if len(g.asked) > len(g.plan.prompts) {
 		t.Errorf("%d pickers of %d prompts", len(g.asked), len(g.plan.prompts))
 	}
-	if len(g.rows) > len(g.plan.texts) {
-		t.Errorf("%d rows of %d texts", len(g.rows), len(g.plan.texts))
+	files := g.plan.files()
+	for _, id := range files {
+		if row := g.rows[id]; len(row.Media) != 1 || row.Media[0].ID != "md_"+id {
+			t.Errorf("%s: row %+v", id, row)
+		}
+	}
+	if len(g.rows) > len(g.plan.texts)+len(files) {
+		t.Errorf("%d rows of %d texts and %d files", len(g.rows), len(g.plan.texts), len(files))
 	}
 	if g.ends < g.plan.tools || g.ends > g.plan.tools+g.plan.cut {
 		t.Errorf("%d tools ended of %d", g.ends, g.plan.tools)
 	}
-	if most := g.plan.pushes + g.plan.cutPushes; !lossy && (g.pushes < g.plan.pushes || g.pushes > most) { // a model.start that is lost hides an interrupted answer
-		t.Errorf("%d pushes, want %d", g.pushes, g.plan.pushes)
+	least := g.plan.pushes + len(files)
+	if most := least + g.plan.cutPushes; !lossy && (g.pushes < least || g.pushes > most) { // a model.start that is lost hides an interrupted answer
+		t.Errorf("%d pushes, want %d", g.pushes, least)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -50,6 +51,9 @@ type args struct {
 	ReplyTo   string `json:"reply_to"`
 	MessageID string `json:"message_id"`
 	Finalize  bool   `json:"finalize"`
+	ImagePath string `json:"image_path"`
+	ImageURL  string `json:"image_url"`
+	Caption   string `json:"caption"`
 	StatusKey string `json:"status_key"`
 	Metadata  *struct {
 		ThreadID    string `json:"thread_id"`
@@ -101,6 +105,7 @@ type recording struct {
 
 	approvals map[string][]string // tool calls that are about to ask, by session key
 	prompts   []*asked            // that wait, oldest first
+	shared    []func()            // report the files that hermes sent
 }
 
 // recorded is what the plugin knows of an open processing.
@@ -152,6 +157,9 @@ func events(t *testing.T, name string) []link.Event {
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)
 	}
+	for _, share := range r.shared {
+		share()
+	}
 	return r.out
 }
 
@@ -201,6 +209,8 @@ func (r *recording) call(l line) {
 		r.add(l, l.Args.Finalize, link.KindEdit, lane, turn, link.Edit{
 			MessageID: l.Args.MessageID, Text: l.Args.Content, Final: l.Args.Finalize, Began: r.began[l.Args.MessageID],
 		})
+	case "send_image_file", "send_image":
+		r.shared = append(r.shared, func() { r.share(l, lane, turn) })
 	}
 }
 
@@ -221,6 +231,15 @@ func (r *recording) send(l line, lane iris.Lane, turn *recorded) {
 		Immediate: strings.HasPrefix(l.Task, "iris-op-"),
 	}
 	r.add(l, !b.Streaming, link.KindSend, lane, turn, b)
+}
+
+// share reports a picture once its bytes are on the gateway, which they are only
+// at the end of the transcript.
+func (r *recording) share(l line, lane iris.Lane, turn *recorded) {
+	r.add(l, true, link.KindMedia, lane, turn, link.Media{
+		MessageID: l.ID, MediaID: "md_" + l.ID, Kind: "image", Mime: "image/png", Size: 68, SHA256: strings.Repeat("0f", 32),
+		Filename: path.Base(l.Args.ImagePath + l.Args.ImageURL), Caption: l.Args.Caption, ReplyTo: l.Args.ReplyTo,
+	})
 }
 
 func (r *recording) processingStart(l line) {
