@@ -84,10 +84,27 @@ func (f *FCM) Send(ctx context.Context, token string, p iris.Push) error {
 	if p.TTL > 0 {
 		android.TTL = &p.TTL
 	}
+	return once(ctx, f.client.Send, &messaging.Message{Token: token, Data: p.Data, Android: android})
+}
+
+// Check asks FCM whether it would take pushes of this gateway: it lets it look at
+// one to a device that nobody has. That this token is wrong is what FCM says when
+// project, credentials and permission are right.
+func (f *FCM) Check(ctx context.Context) error {
+	err := once(ctx, f.client.SendDryRun, &messaging.Message{Token: "iris-doctor", Data: map[string]string{"type": "test"}})
+	var e *iris.PushError
+	if errors.As(err, &e) && (e.Failure == iris.PushGone || e.Detail == "400 INVALID_ARGUMENT") {
+		return nil
+	}
+	return err
+}
+
+// once makes one attempt to send a message.
+func once(ctx context.Context, send func(context.Context, *messaging.Message) (string, error), m *messaging.Message) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	a := &attempt{end: end}
-	_, err := f.client.Send(context.WithValue(ctx, attemptKey{}, a), &messaging.Message{Token: token, Data: p.Data, Android: android})
+	_, err := send(context.WithValue(ctx, attemptKey{}, a), m)
 	switch {
 	case err == nil:
 		return nil

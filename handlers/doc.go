@@ -18,8 +18,10 @@
 //	  titles, threads, done          host_directory.go
 //	POST /host/send                  host_send.go
 //	/admin/gateways…, /host/devices… admin.go; revoke.go (pairings, revocation, host token)
+//	GET /admin/status                status.go
 //	GET /health, GET /ready          health.go
 //	pushes                           push.go; who, when and what: package push
+//	traces, of logs and spans        trace.go
 //	error → frame, status, close     errors.go, websocket.go
 //	sockets, going away              server.go
 //	limits of rate                   limits.go

@@ -83,6 +83,8 @@ type Config struct {
 	TrustForwarded bool         // X-Forwarded-* come from a proxy that can be trusted
 	Log            *slog.Logger
 	Tracer         trace.Tracer // nil: nobody traces
+	Version        string       // of the program, for operators
+	Checks         []Check      // what an operator is told of
 }
 
 // Server answers everything on the public port.
@@ -122,6 +124,7 @@ func New(cfg Config) *Server {
 	s.handle("GET /host", s.handleHost)
 	s.handle("GET /health", s.handleHealth)
 	s.handle("GET /ready", s.handleReady)
+	s.handle("GET /admin/status", s.operator(s.handleStatus))
 	s.handle("POST /admin/gateways", s.operator(s.handleCreateGateway))
 	s.handle("GET /admin/gateways", s.operator(s.handleListGateways))
 	s.handle("POST /admin/gateways/{gateway}/devices", s.operator(s.handlePairDevice))

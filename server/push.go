@@ -7,41 +7,57 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"iris-gateway/cloudstore"
+	"iris-gateway/handlers"
 	"iris-gateway/handlers/push"
 )
 
-// openPush opens the services that wake devices, nil when there are none.
-func openPush(ctx context.Context, cfg Config, st push.Store, m *metrics, tracer trace.Tracer, log *slog.Logger) (*push.Pusher, func(), error) {
+// waking is how a gateway wakes devices.
+type waking struct {
+	pusher *push.Pusher // nil: not at all
+	checks []handlers.Check
+	close  func()
+}
+
+// openPush opens the services that wake devices.
+func openPush(ctx context.Context, cfg Config, st push.Store, m *metrics, tracer trace.Tracer, log *slog.Logger) (waking, error) {
 	pc := push.Config{Store: st, Preview: cfg.PushPreview != "false", Log: log, Tracer: tracer, Count: m.pushed}
+	fcm, ntfy := handlers.Check{Name: "fcm"}, handlers.Check{Name: "ntfy", Off: "IRIS_NTFY_URL is not set"}
 	closers := []func(){}
 	switch testing := cfg.Store == StoreMemory || cfg.Emulator != ""; {
 	case cfg.Push == Off:
+		fcm.Off = "IRIS_PUSH is off"
 	case testing && cfg.FCMEndpoint == "":
-		log.Info("push by FCM is off: there is no real store, and no IRIS_FCM_ENDPOINT")
+		fcm.Off = "there is no real store, and no IRIS_FCM_ENDPOINT"
+		log.Info("push by FCM is off: " + fcm.Off)
 	default:
-		project := cfg.Project
-		if project == "" && cfg.FCMEndpoint != "" {
-			project = "demo-iris" // with the memory store there is none
-		}
-		// Detached: pushes still go out after ctx has ended.
-		fcm, err := cloudstore.OpenFCM(context.WithoutCancel(ctx), cloudstore.FCMConfig{Project: project, Endpoint: cfg.FCMEndpoint})
+		service, err := openFCM(ctx, cfg)
 		if err != nil {
-			return nil, nil, err
+			return waking{}, err
 		}
-		pc.FCM = fcm
-		closers = append(closers, fcm.Close)
+		pc.FCM, fcm.Do = service, service.Check
+		closers = append(closers, service.Close)
 	}
 	if cfg.NtfyURL != "" {
-		ntfy := push.NewNtfy(cfg.NtfyURL)
-		pc.Ntfy = ntfy
-		closers = append(closers, ntfy.Close)
+		service := push.NewNtfy(cfg.NtfyURL)
+		pc.Ntfy, ntfy.Off, ntfy.Do = service, "", service.Check
+		closers = append(closers, service.Close)
 	}
-	if len(closers) == 0 {
-		return nil, func() {}, nil
-	}
-	return push.New(pc), func() {
+	w := waking{checks: []handlers.Check{fcm, ntfy}, close: func() {
 		for _, c := range closers {
 			c()
 		}
-	}, nil
+	}}
+	if len(closers) > 0 {
+		w.pusher = push.New(pc)
+	}
+	return w, nil
+}
+
+func openFCM(ctx context.Context, cfg Config) (*cloudstore.FCM, error) {
+	project := cfg.Project
+	if project == "" && cfg.FCMEndpoint != "" {
+		project = "demo-iris" // with the memory store there is none
+	}
+	// Detached: pushes still go out after ctx has ended.
+	return cloudstore.OpenFCM(context.WithoutCancel(ctx), cloudstore.FCMConfig{Project: project, Endpoint: cfg.FCMEndpoint})
 }

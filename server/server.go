@@ -74,12 +74,12 @@ func Run(ctx context.Context, cfg Config, opts Options) (err error) {
 		return err
 	}
 	defer tel.stop(context.WithoutCancel(ctx)) // it brings a deadline of its own
-	pusher, closePush, err := openPush(ctx, cfg, st, m, tel.tracer, opts.Log)
+	wake, err := openPush(ctx, cfg, st, m, tel.tracer, opts.Log)
 	if err != nil {
 		return err
 	}
-	defer closePush()
-	srv := newServer(cfg, st, pusher, m, tel.tracer, opts.Log)
+	defer wake.close()
+	srv := newServer(cfg, st, wake, m, tel.tracer, opts.Log)
 	addrs := map[string]string{"addr": ln.Addr().String(), "store": cfg.Store, "version": Version()}
 	if metricsAddr != "" {
 		addrs["metrics"] = metricsAddr
@@ -88,17 +88,17 @@ func Run(ctx context.Context, cfg Config, opts Options) (err error) {
 }
 
 // newServer puts hub, pusher and handlers together.
-func newServer(cfg Config, st store, pusher *push.Pusher, m *metrics, tracer trace.Tracer, log *slog.Logger) *handlers.Server {
+func newServer(cfg Config, st store, wake waking, m *metrics, tracer trace.Tracer, log *slog.Logger) *handlers.Server {
 	hubCfg := hub.Config{Store: st, LogEntries: cfg.LogEntries.N, Log: log, Metrics: m.hub, Tracer: tracer}
-	if pusher != nil {
-		hubCfg.Notifier = pusher
+	if wake.pusher != nil {
+		hubCfg.Notifier = wake.pusher
 	}
 	return handlers.New(handlers.Config{
 		Store:          st,
 		Media:          openMedia(cfg, st, log),
 		MediaMaxBytes:  mediaLimits(cfg).MaxBytes,
 		Hub:            hub.New(hubCfg),
-		Push:           pusher,
+		Push:           wake.pusher,
 		AdminToken:     string(cfg.AdminToken),
 		PublicURL:      cfg.PublicURL,
 		MaxSockets:     cfg.MaxSockets.N,
@@ -106,6 +106,8 @@ func newServer(cfg Config, st store, pusher *push.Pusher, m *metrics, tracer tra
 		TrustForwarded: cfg.Service != "",
 		Log:            log,
 		Tracer:         tracer,
+		Version:        Version(),
+		Checks:         append(storeChecks(cfg, st, media), wake.checks...),
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"iris-gateway/iris"
@@ -31,6 +32,24 @@ func NewNtfy(server string) *Ntfy {
 
 // Close lets the connections go.
 func (n *Ntfy) Close() { n.http.CloseIdleConnections() }
+
+// Check asks the server whether it is well.
+func (n *Ntfy) Check(ctx context.Context) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(n.url, "/")+"/v1/health", nil)
+	if err != nil {
+		return err
+	}
+	res, err := n.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	var health struct{ Healthy bool }
+	if err := json.NewDecoder(io.LimitReader(res.Body, 4<<10)).Decode(&health); err != nil || !health.Healthy {
+		return fmt.Errorf("%s answers %s, not like an ntfy server that is well", n.url, res.Status)
+	}
+	return nil
+}
 
 // ntfyHigh is ntfy's priority that wakes a phone.
 const ntfyHigh = 4

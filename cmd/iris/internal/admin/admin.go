@@ -22,9 +22,10 @@ type Client struct {
 	// that is not the one it is called at.
 	Host string
 
+	HTTP *http.Client // makes the calls; New sets it
+
 	base  *url.URL
 	token string
-	http  *http.Client
 }
 
 // New returns a client for the gateway at base, an http or https address.
@@ -33,7 +34,7 @@ func New(base, token string) (*Client, error) {
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("%q is no gateway address: it must be like https://iris.example.org", base)
 	}
-	return &Client{base: u, token: token, http: &http.Client{Timeout: 30 * time.Second}}, nil
+	return &Client{base: u, token: token, HTTP: &http.Client{Timeout: 30 * time.Second}}, nil
 }
 
 // Bodies of the answers.
@@ -81,6 +82,24 @@ type (
 		Created     int64  `json:"created"`
 	}
 
+	// Status is how the instance is that answered.
+	Status struct {
+		Version    string  `json:"version"`
+		Time       int64   `json:"time"`       // ms since 1970
+		PublicURL  string  `json:"public_url"` // "" = from the request
+		Sockets    int     `json:"sockets"`
+		MaxSockets int     `json:"max_sockets"`
+		Checks     []Check `json:"checks"`
+	}
+
+	// Check is something that a gateway stands on.
+	Check struct {
+		Name   string `json:"name"`   // store, bucket, fcm or ntfy
+		State  string `json:"state"`  // ok, off or failed
+		Detail string `json:"detail"` // what it is, or why it is off or failed
+		Millis int64  `json:"ms"`     // how long it took to find out
+	}
+
 	// PushTest is what became of a push that was asked for.
 	PushTest struct {
 		Outcome string `json:"outcome"` // sent, unregistered, failed or none
@@ -112,6 +131,13 @@ func (c *Client) Gateways(ctx context.Context) ([]Gateway, error) {
 	}
 	err := c.call(ctx, http.MethodGet, []string{"gateways"}, nil, &list)
 	return list.Gateways, err
+}
+
+// Status asks an instance of the gateway how it is.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	var s Status
+	err := c.call(ctx, http.MethodGet, []string{"status"}, nil, &s)
+	return s, err
 }
 
 // Pair makes a pairing for a device that will be called name until it says
@@ -178,7 +204,7 @@ func (c *Client) call(ctx context.Context, method string, path []string, body, o
 	if err != nil {
 		return err
 	}
-	resp, err := c.http.Do(req)
+	resp, err := c.HTTP.Do(req)
 	if err != nil {
 		return c.unreachable(err)
 	}
