@@ -32,7 +32,7 @@ func (s *Store) Follow(ctx context.Context, g string, after int64, writer string
 		snap, err := it.Next()
 		var batch []iris.Entry
 		if err == nil {
-			s.spend(Read, purposeListener, len(snap.Changes))
+			s.spend(Read, purposeListener, heard(snap.Changes))
 			batch, err = added(snap.Changes, caught)
 		}
 		if err == nil && first && s.listen.UsesEmulator {

@@ -83,14 +83,14 @@ func (s *Store) FollowLive(ctx context.Context, g string, deliver func([]iris.Li
 	defer stop()
 	it := lives(s.listen, g).Snapshots(listening)
 	defer it.Stop()
-	for {
+	for least := 1; ; least = 0 { // a query that finds nothing is a read too
 		snap, err := it.Next()
 		if ctx.Err() != nil {
 			return nil
 		}
 		var found []iris.Live
 		if err == nil {
-			s.spend(Read, purposeListener, max(1, len(snap.Changes)))
+			s.spend(Read, purposeLive, max(least, heard(snap.Changes)))
 			found, err = livesOf(snap)
 		}
 		if err != nil {

@@ -15,9 +15,10 @@ const (
 // Purposes of operations on the log that are not plain entries. All other
 // purposes are the names of the collections (log.md, "Rows").
 const (
-	purposeGuard    = "guard"    // marks an entry, so that a stale appender is refused
-	purposeRing     = "ring"     // drops what the log no longer keeps
-	purposeListener = "listener" // what another instance wrote
+	purposeGuard    = "guard"         // marks an entry, so that a stale appender is refused
+	purposeRing     = "ring"          // drops what the log no longer keeps
+	purposeListener = "listener"      // what another instance wrote into the log
+	purposeLive     = "live_listener" // text that streams to another instance
 )
 
 // spend tells whoever counts of n operations.
@@ -32,6 +33,18 @@ func (s *Store) spent(op Operation, ref *firestore.DocumentRef, err error) {
 	if err == nil {
 		s.spend(op, purposeOf(op, ref), 1)
 	}
+}
+
+// heard counts the reads of a listener's snapshot: a document that was deleted
+// is none.
+func heard(changes []firestore.DocumentChange) int {
+	n := 0
+	for _, ch := range changes {
+		if ch.Kind != firestore.DocumentRemoved {
+			n++
+		}
+	}
+	return n
 }
 
 func purposeOf(op Operation, ref *firestore.DocumentRef) string {
