@@ -58,6 +58,12 @@ func (s *Store) applyLate(b *writeBatch, g string, ch iris.Change) error {
 		b.Delete(s.token(c.Hash), firestore.Exists)
 	case iris.SetHostToken:
 		b.Update(s.gateway(g), []firestore.Update{{Path: "host_token", Value: c.Hash}})
+	case iris.BeginDeletion:
+		b.Create(s.deletion(g, c.Deletion.ID), newDeletionDoc(c.Deletion))
+	case iris.EndDeletion:
+		b.Delete(s.deletion(g, c.ID), firestore.Exists)
+	case iris.DropChannel:
+		b.Delete(s.channel(g, c.Lane), firestore.Exists)
 	default:
 		// rows.Commit lets no other kind through.
 		return fmt.Errorf("%w: unknown change %T", iris.ErrRejected, ch)

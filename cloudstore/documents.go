@@ -41,6 +41,8 @@ type controlDoc struct {
 	Link   linkDoc  `firestore:"link"`
 	Push   string   `firestore:"push,omitempty"`
 	Done   *doneDoc `firestore:"done,omitempty"`
+
+	Deletion *deletionDoc `firestore:"deletion,omitempty"`
 }
 
 type doneDoc struct {
@@ -56,6 +58,10 @@ func newControlDoc(c iris.Control) controlDoc {
 		done := doneDoc(c.Done)
 		doc.Done = &done
 	}
+	if c.Deletion != nil {
+		deletion := newDeletionDoc(*c.Deletion)
+		doc.Deletion = &deletion
+	}
 	return doc
 }
 
@@ -63,6 +69,10 @@ func (doc controlDoc) noun() iris.Control {
 	c := iris.Control{Kind: iris.ControlKind(doc.Kind), Device: doc.Device, Link: iris.Link(doc.Link), Push: doc.Push}
 	if doc.Done != nil {
 		c.Done = iris.Done(*doc.Done)
+	}
+	if doc.Deletion != nil {
+		deletion := doc.Deletion.noun()
+		c.Deletion = &deletion
 	}
 	return c
 }

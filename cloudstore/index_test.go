@@ -81,16 +81,22 @@ func everyQuery(t *testing.T, s *cloudstore.Store) {
 		t.Fatal(err)
 	}
 	for name, query := range map[string]func() error{
-		"head":     func() error { _, err := s.Head(ctx, "g"); return err },
-		"entries":  func() error { _, err := s.Entries(ctx, "g", 0, 5); return err },
-		"follow":   func() error { return s.Follow(listening, "g", 0, "w", func([]iris.Entry) { cancel() }) },
-		"notify":   func() error { _, err := s.NotifyEntries(ctx, "g", 0, 5); return err },
-		"gateways": func() error { _, err := s.Gateways(ctx); return err },
-		"channels": func() error { _, err := s.Channels(ctx, "g"); return err },
-		"devices":  func() error { _, err := s.Devices(ctx, "g"); return err },
-		"pickers":  func() error { _, err := s.Pickers(ctx, "g"); return err },
-		"pairings": func() error { _, err := s.Pairings(ctx, "g"); return err },
-		"history":  func() error { _, _, err := s.History(ctx, "g", iris.Lane{}, nil, 5); return err },
+		"head":      func() error { _, err := s.Head(ctx, "g"); return err },
+		"entries":   func() error { _, err := s.Entries(ctx, "g", 0, 5); return err },
+		"follow":    func() error { return s.Follow(listening, "g", 0, "w", func([]iris.Entry) { cancel() }) },
+		"notify":    func() error { _, err := s.NotifyEntries(ctx, "g", 0, 5); return err },
+		"gateways":  func() error { _, err := s.Gateways(ctx); return err },
+		"channels":  func() error { _, err := s.Channels(ctx, "g"); return err },
+		"devices":   func() error { _, err := s.Devices(ctx, "g"); return err },
+		"pickers":   func() error { _, err := s.Pickers(ctx, "g"); return err },
+		"pairings":  func() error { _, err := s.Pairings(ctx, "g"); return err },
+		"lives":     func() error { _, err := s.Lives(ctx, "g"); return err },
+		"deletions": func() error { _, err := s.Deletions(ctx, "g"); return err },
+		"scrub": func() error {
+			none := func(e iris.Entry) (iris.Entry, bool) { return e, false }
+			return s.Scrub(ctx, "g", iris.Touching{Messages: []string{"m"}, Lanes: []iris.Lane{{}}}, none)
+		},
+		"history": func() error { _, _, err := s.History(ctx, "g", iris.Lane{}, nil, 5); return err },
 		"history before": func() error {
 			_, _, err := s.History(ctx, "g", iris.Lane{}, &iris.Message{ID: "m"}, 5)
 			return err

@@ -48,16 +48,21 @@ const (
 	PushTopic ControlKind = "push.topic"
 	// InboundDone: the host has done what an inbound item asked for, or not.
 	InboundDone ControlKind = "inbound.done"
+	// DeletionBegun: from here on what the Deletion names is gone.
+	DeletionBegun ControlKind = "deletion.begun"
+	// DeletionEnded: nothing is left of it; of the Deletion only the id counts.
+	DeletionEnded ControlKind = "deletion.ended"
 )
 
 // Control tells the other instances about a connection, or about something that
 // only the instance with the host's or device's connection has heard.
 type Control struct {
-	Kind   ControlKind
-	Device string // "" for the host
-	Link   Link
-	Push   string // of PushRegistered and PushTopic; "" for none
-	Done   Done   // of InboundDone
+	Kind     ControlKind
+	Device   string // "" for the host
+	Link     Link
+	Push     string    // of PushRegistered and PushTopic; "" for none
+	Done     Done      // of InboundDone
+	Deletion *Deletion // of DeletionBegun and DeletionEnded
 }
 
 // Done is what became of an inbound item that asked for something.

@@ -31,6 +31,12 @@ type Message struct {
 	Deleted    bool      // a tombstone: the text is gone, the id is still taken
 }
 
+// Tombstone is what is left of a message that was deleted: its id, so that a
+// late resend of it is known and does not land again.
+func (m Message) Tombstone() Message {
+	return Message{ID: m.ID, Lane: m.Lane, Role: m.Role, At: m.At, Deleted: true}
+}
+
 // Runtime is the footer of an answer (wire protocol, "message"). Absent values
 // are zero.
 type Runtime struct {

@@ -78,6 +78,15 @@ func (s *Store) applyLate(u *undo, gw *gateway, ch iris.Change) error {
 		return drop(u, s.tokens, c.Hash)
 	case iris.SetHostToken:
 		return updateGateway(u, gw, func(row *iris.Gateway) { row.HostToken = c.Hash })
+	case iris.BeginDeletion:
+		if _, taken := gw.deletions[c.Deletion.ID]; taken {
+			return refused("deletion exists")
+		}
+		set(u, gw.deletions, c.Deletion.ID, c.Deletion)
+	case iris.EndDeletion:
+		return drop(u, gw.deletions, c.ID)
+	case iris.DropChannel:
+		return drop(u, gw.channels, c.Lane)
 	default:
 		// rows.Commit lets no other kind through.
 		return fmt.Errorf("%w: unknown change %T", iris.ErrRejected, ch)

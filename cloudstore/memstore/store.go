@@ -49,6 +49,8 @@ type gateway struct {
 	pickers  map[string]iris.Picker // the open ones
 	media    map[string]media.Row
 
+	deletions map[string]iris.Deletion // those that have begun
+
 	lives       map[string]iris.Live // by turn
 	liveChanged chan struct{}        // closed and replaced when a live document was changed
 }
@@ -84,6 +86,8 @@ func (s *Store) at(g string) *gateway {
 			devices:  map[string]iris.Device{},
 			pickers:  map[string]iris.Picker{},
 			media:    map[string]media.Row{},
+
+			deletions: map[string]iris.Deletion{},
 
 			lives:       map[string]iris.Live{},
 			liveChanged: make(chan struct{}),

@@ -52,6 +52,11 @@ type Store interface {
 	Lives(ctx context.Context, g string) ([]iris.Live, error)
 	FollowLive(ctx context.Context, g string, deliver func([]iris.Live)) error
 
+	Deletions(ctx context.Context, g string) ([]iris.Deletion, error)
+	Scrub(ctx context.Context, g string, t iris.Touching, edit func(iris.Entry) (iris.Entry, bool)) error
+	Messages(ctx context.Context, g string, ids []string) ([]iris.Message, error)
+	EditLive(ctx context.Context, g, turn string, edit func(iris.Live) (iris.Live, bool)) error
+
 	Ready(ctx context.Context) error
 	Close() error
 }
@@ -94,6 +99,12 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"entries that notify", testNotifyEntries},
 		{"revocation", testRevocation},
 		{"host token rotation", testRotation},
+		{"deletions", testDeletions},
+		{"scrub", testScrub},
+		{"scrubs at once", testScrubAtOnce},
+		{"overtaken scrub", testScrubOvertaken},
+		{"messages by ids", testMessages},
+		{"edit a live document", testEditLive},
 
 		{"follow", testFollow},
 		{"follow resumes", testFollowResumes},

@@ -78,6 +78,11 @@ func CompareTokens(a, b iris.Token) int {
 	return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Hash, b.Hash))
 }
 
+// CompareDeletions sorts deletions, oldest first.
+func CompareDeletions(a, b iris.Deletion) int {
+	return cmp.Or(a.At.Compare(b.At), strings.Compare(a.ID, b.ID))
+}
+
 // IsPairing reports whether a token is one of gateway g that no device has used.
 func IsPairing(t iris.Token, g string) bool {
 	return t.Kind == iris.TokenDevice && t.Gateway == g && t.Device == ""

@@ -3,7 +3,7 @@ package rows
 import "iris-gateway/iris"
 
 // lateChange copies and measures the changes of what people set up: the
-// directory, pickers, push registrations and tokens.
+// directory, pickers, push registrations, tokens and deletions.
 func lateChange(ch iris.Change) (_ iris.Change, size int, err error) {
 	switch c := ch.(type) {
 	case iris.SetChannelName:
@@ -41,6 +41,16 @@ func lateChange(ch iris.Change) (_ iris.Change, size int, err error) {
 	case iris.SetHostToken:
 		size, err = checked(texts, "gateway", []string{c.Hash})
 		return c, size, err
+	case iris.BeginDeletion:
+		c.Deletion = Deletion(c.Deletion)
+		size, err = checked(deletionDocument, "deletion", c.Deletion)
+		return c, size, err
+	case iris.EndDeletion:
+		size, err = checked(texts, "deletion", []string{c.ID})
+		return c, size, err
+	case iris.DropChannel:
+		size, err = checked(texts, "channel", []string{c.Lane.ChatID, c.Lane.ThreadID})
+		return c, size, err
 	default:
 		return ch, 0, rejected("unknown change %T", ch)
 	}
@@ -49,6 +59,14 @@ func lateChange(ch iris.Change) (_ iris.Change, size int, err error) {
 func pickerDocument(m *meter, p iris.Picker) {
 	m.size += 2 * itemOverhead
 	m.text(p.ID, p.Lane.ChatID, p.Lane.ThreadID, p.Frame)
+}
+
+func deletionDocument(m *meter, d iris.Deletion) {
+	m.size += 2 * itemOverhead
+	m.text(d.ID, d.Lane.ChatID, d.Lane.ThreadID)
+	m.text(d.Messages...)
+	m.text(d.Threads...)
+	m.text(d.Names...)
 }
 
 func pointer(s *string) *string {

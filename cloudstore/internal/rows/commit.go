@@ -147,6 +147,9 @@ func entryDocument(m *meter, e iris.Entry) {
 		m.size += 4 * itemOverhead
 		m.text(string(c.Kind), c.Device, c.Push, c.Done.Error)
 		m.text(linkStrings(c.Link)...)
+		if c.Deletion != nil {
+			deletionDocument(m, *c.Deletion)
+		}
 	}
 	for _, l := range e.Lanes {
 		m.text(l.ChatID, l.ThreadID)

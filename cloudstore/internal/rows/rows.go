@@ -26,6 +26,10 @@ func Entry(e iris.Entry) iris.Entry {
 	e.Control = list(e.Control)
 	for i := range e.Control {
 		e.Control[i].Link = Link(e.Control[i].Link)
+		if d := e.Control[i].Deletion; d != nil {
+			copied := Deletion(*d)
+			e.Control[i].Deletion = &copied
+		}
 	}
 	e.Lanes = list(e.Lanes)
 	e.Messages = list(e.Messages)
@@ -86,6 +90,13 @@ func Channel(c iris.Channel) iris.Channel {
 func Picker(p iris.Picker) iris.Picker {
 	p.At = Time(p.At)
 	return p
+}
+
+// Deletion returns a deep copy of d.
+func Deletion(d iris.Deletion) iris.Deletion {
+	d.Messages, d.Threads, d.Names = list(d.Messages), list(d.Threads), list(d.Names)
+	d.At = Time(d.At)
+	return d
 }
 
 // Device returns a copy of d.
