@@ -76,18 +76,18 @@ func (d *deviceSession) handle(ctx context.Context, req wire.Request) error {
 	case wire.TypeHello:
 		return iris.Errorf(iris.CodeUnsupported, "hello was said already")
 	default:
-		return d.handleLater(req)
+		return d.handleLater(ctx, req)
 	}
 }
 
-// handleLater does the rest of the switch: what is refused so far, and what is
-// not known.
-func (d *deviceSession) handleLater(req wire.Request) error {
+// handleLater does the rest of the switch: what deletes, what is refused so far,
+// and what is not known.
+func (d *deviceSession) handleLater(ctx context.Context, req wire.Request) error {
 	switch req.Type {
 	case wire.TypeMessageDelete:
-		return d.handleMessageDelete(req)
+		return d.handleMessageDelete(ctx, req)
 	case wire.TypeChannelDelete:
-		return d.handleChannelDelete(req)
+		return d.handleChannelDelete(ctx, req)
 	case wire.TypeSearch:
 		return d.handleSearch(req)
 	case wire.TypeMediaUploadStart:

@@ -6,6 +6,7 @@
 //	  message.send                   messages.go
 //	  sync                           sync.go
 //	  history                        history.go
+//	  message.delete, channel.delete messages_delete.go, channels_delete.go; what must go, and how: package erase
 //	  channel.*                      channels.go
 //	  picker.select                  pickers.go
 //	  agent.stop, agent.steer        agent.go
@@ -16,6 +17,7 @@
 //	  receipts (pings and pongs)     receipts.go
 //	GET /host                        host_socket.go (opening), host_session.go (frames), host_events.go (events → log)
 //	  titles, threads, done          host_directory.go
+//	  what was deleted meanwhile     host_erased.go
 //	POST /host/send                  host_send.go
 //	/admin/gateways…, /host/devices… admin.go; revoke.go (pairings, revocation, host token)
 //	GET /admin/status                status.go

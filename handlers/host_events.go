@@ -162,7 +162,7 @@ var errSuperseded = errors.New("a newer link of the host took over")
 // decide appends an event's draft, unless the log has it already, or its lane
 // is gone.
 func (h *hostSession) decide(s *hub.State, seq, upTo int64, lane iris.Lane, draft hub.Draft, more beside) (hub.Draft, error) {
-	if s.HostLink.ID != h.host.Link.ID {
+	if s.HostLink.ID != h.host.Link.ID || s.Loads != h.loads {
 		return hub.Draft{}, errSuperseded
 	}
 	mark := s.Host
@@ -173,6 +173,7 @@ func (h *hostSession) decide(s *hub.State, seq, upTo int64, lane iris.Lane, draf
 	if _, ok := s.Channel(lane); !ok {
 		return hub.Draft{Host: &mark}, nil
 	}
+	draft = unerased(s, draft)
 	draft.Host = &mark
 	// It may be decided again: what is added must not meet what was added before.
 	draft.Lanes, draft.Messages = slices.Clip(draft.Lanes), slices.Clip(draft.Messages)

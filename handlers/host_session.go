@@ -132,7 +132,7 @@ func receiptDraft(s *hub.State, messages []sentMessage, cursor int64) hub.Draft 
 	mark.Received = max(mark.Received, min(cursor, s.Cursor))
 	d := hub.Draft{Host: &mark}
 	for _, m := range messages {
-		if _, ok := s.Channel(m.lane); ok && m.cursor > s.Host.Received {
+		if _, ok := s.Channel(m.lane); ok && m.cursor > s.Host.Received && !s.Erased(m.id) {
 			d.Add(m.lane, wire.ReadReceipt{MessageID: m.id})
 			d.Messages = append(d.Messages, m.id)
 		}

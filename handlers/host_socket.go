@@ -56,6 +56,8 @@ type hostSession struct {
 	sent    []sentMessage // messages on their way to the host, in order
 	counted int64         // receipts up to here were in the log before
 
+	loads int // of the hub's state when the machine was made: what was deleted since is known
+
 	unsure error // a read failed that the machine depends on: the host has to come again
 
 	made     int64       // newest event when something was last meant for the log
@@ -171,6 +173,7 @@ func (h *hostSession) attach(ctx context.Context) (start int64, err error) {
 	}
 	attached := make(chan error, 1)
 	err = h.gateway.Do(func(a *hub.Actor) {
+		h.host.Erase, h.loads = func(d iris.Deletion) { h.erased(a, d) }, a.State().Loads
 		a.AttachHost(h.host, h.row(), h.hello.Epoch, func(a *hub.Actor, before iris.HostMark, err error) {
 			if err == nil {
 				start = h.welcome(a, before)
@@ -232,10 +235,10 @@ func (h *hostSession) resume(ctx context.Context) error {
 	}
 	err = h.gateway.Call(ctx, func(a *hub.Actor) {
 		h.machine = turn.New(h.ended)
-		for _, t := range append(a.OpenTurns(h.taken), a.KnowLive(lives, channels)...) {
+		for _, t := range alive(a.State(), append(a.OpenTurns(h.taken), a.KnowLive(lives, channels)...)) {
 			h.machine.Believe(t)
 		}
-		h.hello.Turns = slices.DeleteFunc(h.hello.Turns, h.over)
+		h.hello.Turns = alive(a.State(), slices.DeleteFunc(h.hello.Turns, h.over))
 		frames := h.machine.Resume(h.hello)
 		if h.unsure != nil {
 			return

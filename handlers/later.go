@@ -8,16 +8,6 @@ import (
 // What the gateway does not do yet is refused in so many words, once the
 // request is known to have the right form.
 
-// handleMessageDelete will delete messages.
-func (d *deviceSession) handleMessageDelete(req wire.Request) error {
-	return notYet[wire.MessageDelete](req, "delete messages")
-}
-
-// handleChannelDelete will delete a channel or thread.
-func (d *deviceSession) handleChannelDelete(req wire.Request) error {
-	return notYet[wire.ChannelDelete](req, "delete channels")
-}
-
 // handleSearch will look for messages.
 func (d *deviceSession) handleSearch(req wire.Request) error {
 	return notYet[wire.SearchRequest](req, "search")

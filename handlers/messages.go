@@ -84,7 +84,27 @@ func (d *deviceSession) quote(ctx context.Context, id string) (*link.ReplyTo, er
 	case err != nil:
 		return nil, err
 	}
-	return &link.ReplyTo{MessageID: id, Role: m.Role, Text: m.Text}, nil
+	return &link.ReplyTo{MessageID: id, Role: m.Role, Text: m.Text, ChatID: m.Lane.ChatID, ThreadID: m.Lane.ThreadID}, nil
+}
+
+// addQuote adds what a message of the lane answers to the draft and returns it.
+// The entry repeats its text: whoever deletes that message, or its lane, finds it
+// by them.
+func addQuote(s *hub.State, draft *hub.Draft, lane iris.Lane, quoted *link.ReplyTo) *link.ReplyTo {
+	if quoted == nil || quoted.Text == "" {
+		return quoted
+	}
+	q := *quoted
+	if _, known := s.Channel(q.Lane()); !known || s.Erased(q.MessageID) { // since it was read
+		return &link.ReplyTo{MessageID: q.MessageID}
+	}
+	draft.Messages = append(draft.Messages, q.MessageID)
+	if q.Lane() == lane {
+		q.ChatID, q.ThreadID = "", ""
+	} else {
+		draft.Lanes = append(draft.Lanes, q.Lane())
+	}
+	return &q
 }
 
 // errFull says that the log holds all that it may for a host that is away.
@@ -115,6 +135,7 @@ func (d *deviceSession) compose(s *hub.State, m iris.Message, thread string, quo
 		names = link.Channel{Name: parent.Name, ThreadName: channel.Name}
 	}
 	draft.Messages = []string{m.ID}
+	quoted = addQuote(s, &draft, m.Lane, quoted)
 	draft.Changes = append(draft.Changes, iris.CreateMessage{Message: m})
 	draft.Inbound = []string{link.EncodeItem(link.Item{
 		Kind: link.InboundMessage, ChatID: m.Lane.ChatID, ThreadID: m.Lane.ThreadID,
@@ -129,21 +150,35 @@ func (d *deviceSession) compose(s *hub.State, m iris.Message, thread string, quo
 }
 
 // sent sees to the answer of a message that was refused. One whose row exists
-// came before: its answer is the original one.
+// came before, perhaps in a lane that is gone by now.
 func (d *deviceSession) sent(a *hub.Actor, req wire.Request, id string, err error) {
 	switch {
 	case err == nil:
-	case errors.Is(err, iris.ErrRefused):
-		a.Go(func(ctx context.Context) {
-			m, err := d.server.cfg.Store.Message(ctx, d.gateway.ID, id)
-			if err != nil {
-				d.reply(req.ID, err)
-				return
-			}
-			d.answer(req, m.Lane, messageFrame(m))
-		})
+	case errors.Is(err, iris.ErrRefused) || iris.ErrorCode(err) == iris.CodeNotFound:
+		a.Go(func(ctx context.Context) { d.sentBefore(ctx, req, id, err) })
 	default:
 		d.reply(req.ID, err)
+	}
+}
+
+// sentBefore answers a message that may have come before: with the original
+// answer, or that it was deleted since.
+func (d *deviceSession) sentBefore(ctx context.Context, req wire.Request, id string, refusal error) {
+	m, err := d.server.cfg.Store.Message(ctx, d.gateway.ID, id)
+	if iris.ErrorCode(err) == iris.CodeNotFound && !errors.Is(refusal, iris.ErrRefused) {
+		err = refusal
+	}
+	var known bool
+	if err == nil {
+		err = d.gateway.Call(ctx, func(a *hub.Actor) { _, known = a.State().Channel(m.Lane) })
+	}
+	switch {
+	case err != nil:
+		d.reply(req.ID, err)
+	case m.Deleted || !known:
+		d.answer(req, m.Lane, wire.MessageDeleted{MessageIDs: []string{id}})
+	default:
+		d.answer(req, m.Lane, messageFrame(m))
 	}
 }
 

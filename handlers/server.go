@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"iris-gateway/handlers/erase"
 	"iris-gateway/handlers/hub"
 	"iris-gateway/handlers/push"
 	"iris-gateway/handlers/wire"
@@ -28,6 +29,7 @@ type Store interface {
 	GatewayStore
 	DeviceStore
 	MessageStore
+	erase.Store
 	// Ready returns an error if the store does not answer.
 	Ready(ctx context.Context) error
 }
@@ -58,6 +60,7 @@ type DeviceStore interface {
 // MessageStore keeps the history.
 type MessageStore interface {
 	Message(ctx context.Context, gateway, id string) (iris.Message, error)
+	Messages(ctx context.Context, gateway string, ids []string) ([]iris.Message, error)
 	History(ctx context.Context, gateway string, lane iris.Lane, before *iris.Message, limit int) ([]iris.Message, bool, error)
 }
 
@@ -99,6 +102,7 @@ type Server struct {
 	end    context.CancelFunc
 
 	limits *limits
+	eraser *erase.Eraser
 
 	mu      sync.Mutex
 	sockets map[*hub.Socket]bool // true for devices, which are told the status
@@ -120,6 +124,8 @@ func New(cfg Config) *Server {
 	if cfg.Push != nil {
 		cfg.Push.Start(s.unregister)
 	}
+	s.eraser = erase.New(ctx, cfg.Store, cfg.Log)
+	cfg.Hub.OnDeletions(s.eraser.Pending)
 	s.handle("GET /ws", s.handleDevice)
 	s.handle("GET /host", s.handleHost)
 	s.handle("GET /health", s.handleHealth)

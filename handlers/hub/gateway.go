@@ -104,7 +104,11 @@ func (g *Gateway) load(ctx context.Context) (*State, []iris.Device, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("read pickers: %w", err)
 	}
-	return newState(rowsRead{gw, channels, devices, pickers}, head, g.hub.cfg.LogEntries), devices, nil
+	deletions, err := store.Deletions(ctx, g.ID)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read deletions: %w", err)
+	}
+	return newState(rowsRead{gw, channels, devices, pickers, deletions}, head, g.hub.cfg.LogEntries), devices, nil
 }
 
 // Do runs f on the gateway's goroutine, after everything given to Do before.
@@ -159,6 +163,9 @@ func (g *Gateway) run() {
 	defer func() { close(g.done); cancel(); a.wait.Wait() }()
 	quit := g.quit
 	a.tellStatus()
+	if len(a.state.pending) > 0 {
+		a.pendingDeletions(true)
+	}
 	for quit != nil || len(g.inbox) > 0 || len(a.queue) > 0 || a.flight != nil {
 		select {
 		case f := <-g.inbox:

@@ -21,6 +21,8 @@ type Host struct {
 	// Snapshot returns the frames that a device needs which connects in the
 	// middle of a turn.
 	Snapshot func() []turn.Frame
+	// Erase is told of a deletion that has begun; nil if nobody needs to know.
+	Erase func(d iris.Deletion)
 	// Refuse ends the connection, whose token is no longer valid.
 	Refuse func(why string)
 	// Open returns the turns that run.

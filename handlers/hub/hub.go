@@ -33,6 +33,7 @@ type Rows interface {
 	Channels(ctx context.Context, gateway string) ([]iris.Channel, error)
 	Devices(ctx context.Context, gateway string) ([]iris.Device, error)
 	Pickers(ctx context.Context, gateway string) ([]iris.Picker, error)
+	Deletions(ctx context.Context, gateway string) ([]iris.Deletion, error)
 	SetDeviceCursor(ctx context.Context, gateway, device string, cursor int64) error
 }
 
@@ -59,6 +60,8 @@ type Hub struct {
 	ctx context.Context // ends when the hub is closed and its time is up
 	end context.CancelFunc
 
+	erase func(a *Actor, loaded bool) // see OnDeletions
+
 	mu       sync.Mutex
 	gateways map[string]*slot
 	closed   bool
@@ -84,6 +87,11 @@ func New(cfg Config) *Hub {
 	ctx, end := context.WithCancel(context.Background())
 	return &Hub{cfg: cfg, ctx: ctx, end: end, gateways: map[string]*slot{}}
 }
+
+// OnDeletions names who carries deletions out: f is called on a gateway's actor
+// whenever a deletion has begun or ended, and, with loaded, when its state was
+// read from the rows. It must not block. It is set before the first Open.
+func (h *Hub) OnDeletions(f func(a *Actor, loaded bool)) { h.erase = f }
 
 // NewSocket starts the sending half of conn. written, which may be nil, is
 // called with each mark once everything before it was written.

@@ -16,6 +16,7 @@ type State struct {
 	Cursor      int64        // newest entry that is part of the state
 	First       int64        // oldest entry kept
 	Host        iris.HostMark
+	Loads       int       // how often it was read anew from the rows: what lies between is not known
 	HostLink    iris.Link // newest link of the host
 	LastInbound int64     // newest entry with inbound
 	LastMessage int64     // newest entry with a message for the host, as far as this instance knows
@@ -27,6 +28,7 @@ type State struct {
 	topics  map[string]string    // the same of ntfy topics
 	pickers map[string]iris.Picker
 	owned   bool // the maps belong to this copy alone
+	erased
 }
 
 // unknownTurn marks a lane as busy with a turn whose id the log does not tell.
@@ -38,6 +40,8 @@ type rowsRead struct {
 	channels []iris.Channel
 	devices  []iris.Device
 	pickers  []iris.Picker
+
+	deletions []iris.Deletion
 }
 
 // newState begins a state from the rows and the newest entry.
@@ -61,6 +65,9 @@ func newState(r rowsRead, head iris.Entry, size int) *State {
 	}
 	for _, c := range r.channels {
 		s.lanes[c.Lane] = c
+	}
+	for _, d := range r.deletions {
+		s.begin(d)
 	}
 	s.carry(head)
 	s.LastMessage = s.LastInbound // its kind is not known; a message, if in doubt
@@ -137,6 +144,8 @@ func (s *State) foldControl(c iris.Control) {
 	case iris.PushTopic:
 		s.own()
 		s.topics[c.Device] = c.Push
+	case iris.DeletionBegun, iris.DeletionEnded:
+		s.foldDeletion(c)
 	}
 }
 

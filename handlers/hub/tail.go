@@ -71,6 +71,7 @@ func (a *Actor) advance(e iris.Entry, own *group) {
 	if own != nil {
 		a.finish(own, Result{Cursor: e.Cursor})
 	}
+	a.tellDeletions(e)
 	a.tellStatus()
 	a.watchLives()
 	a.drainAhead()
@@ -131,7 +132,10 @@ func (a *Actor) restart() {
 				return
 			}
 			if state.Cursor > a.state.Cursor {
+				state.Loads = a.state.Loads + 1
+				state.erase(a.state.order)
 				a.state, a.loaded = state, time.Now()
+				a.pendingDeletions(true)
 				a.received = max(a.received, state.Host.Received)
 			}
 			maps.DeleteFunc(a.ahead, func(c int64, _ iris.Entry) bool { return c <= a.state.Cursor })

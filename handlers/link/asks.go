@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"iris-gateway/handlers/wire"
+	"iris-gateway/iris"
 )
 
 // Kinds of inbound item beside messages (host link: Inbound). The host answers
@@ -13,6 +14,9 @@ const (
 	InboundSteer      = "steer"
 	InboundAnswer     = "answer"
 	InboundLaneRename = "lane.rename"
+	InboundLaneDelete = "lane.delete" // every session of the lane; without thread_id those of the channel's threads too
+	InboundDelete     = "delete"
+	InboundDeleted    = "deleted" // what was deleted before the host had it: it keeps its place, with an empty body
 )
 
 // Bodies of the inbound items beside messages.
@@ -35,6 +39,20 @@ type (
 		PromptID string  `json:"prompt_id"`
 		Value    *string `json:"value"`
 		Text     string  `json:"text,omitempty"`
+	}
+
+	// MessageDelete names messages that people have deleted.
+	MessageDelete struct {
+		Messages []DeletedMessage `json:"messages"`
+	}
+
+	// DeletedMessage tells the host what to look for in its store, in case it no
+	// longer knows the id. Of a message whose end never came only the id is known.
+	DeletedMessage struct {
+		MessageID string    `json:"message_id"`
+		Role      iris.Role `json:"role"`
+		TS        int64     `json:"ts"`     // ms, when it began; 0 = not known
+		SHA256    string    `json:"sha256"` // of its text, hexadecimal; "" = not known
 	}
 
 	// LaneRename: a person gave the lane another name.

@@ -71,6 +71,9 @@ var inbound = map[string]reader{
 	link.InboundSteer:      plain[link.Steer],
 	link.InboundAnswer:     plain[link.PromptAnswer],
 	link.InboundLaneRename: plain[link.LaneRename],
+	link.InboundDelete:     plain[link.MessageDelete],
+	link.InboundLaneDelete: plain[struct{}],
+	link.InboundDeleted:    plain[struct{}],
 }
 
 func frame[T any](frameType string) reader {

@@ -61,7 +61,13 @@ type ReplyTo struct {
 	MessageID string    `json:"message_id"`
 	Role      iris.Role `json:"role"`
 	Text      string    `json:"text"`
+	ChatID    string    `json:"chat_id,omitempty"` // its lane, when that is another one
+	ThreadID  string    `json:"thread_id,omitempty"`
 }
+
+// Lane returns the lane of the quoted message, the zero lane when that is the
+// message's own.
+func (r ReplyTo) Lane() iris.Lane { return iris.Lane{ChatID: r.ChatID, ThreadID: r.ThreadID} }
 
 // Device says where an inbound item came from.
 type Device struct {

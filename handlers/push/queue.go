@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"iris-gateway/handlers/hub"
+	"iris-gateway/iris"
 )
 
 // laneGap is how soon a lane may push to a device again: in a burst of messages
@@ -32,6 +33,13 @@ type item struct {
 // name is different for each item of a gateway.
 func (it *item) name() string {
 	return fmt.Sprint(it.cursor, "\x00", it.data["type"], "\x00", it.picker, "\x00", it.collapse)
+}
+
+// deleted reports whether people have deleted what an item tells of: a message,
+// or its whole lane.
+func (it *item) deleted(s *hub.State) bool {
+	_, known := s.Channel(iris.Lane{ChatID: it.data["chat_id"], ThreadID: it.data["thread_id"]})
+	return !known || s.Erased(it.data["message_id"])
 }
 
 func (it *item) collapses() bool { return it.collapse != "" }

@@ -62,7 +62,8 @@ func (q *queue) push(ctx context.Context, it *item) {
 func pushedTo(row iris.Device) int64 { return max(row.LastPushed, row.Push.Tried) }
 
 // settled asks the gateway's actor, if it is still there, whether the device has
-// confirmed the entry to a connection here, or the question has been answered.
+// confirmed the entry to a connection here, the question has been answered, or
+// what it tells of was deleted.
 func (q *queue) settled(ctx context.Context, it *item) bool {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -73,7 +74,7 @@ func (q *queue) settled(ctx context.Context, it *item) bool {
 	err := g.Call(ctx, func(a *hub.Actor) {
 		_, open := a.State().Picker(it.picker)
 		d := a.Attached(q.key.device)
-		over <- it.picker != "" && !open || d != nil && d.Received != nil && d.Received() >= it.cursor
+		over <- it.picker != "" && !open || it.deleted(a.State()) || d != nil && d.Received != nil && d.Received() >= it.cursor
 	})
 	return err == nil && <-over
 }

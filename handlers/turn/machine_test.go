@@ -357,7 +357,7 @@ func TestLost(t *testing.T) {
 	}
 	h.eventOf("tn_3", "turn.start", `{"source":"cron"}`, `* agent.busy {"reason":"cron"} busy="tn_3"`, typing)
 	h.want(h.machine.Lost())
-	h.machine.Forget(iris.Lane{ChatID: "c"})
+	h.machine.Forget(func(lane iris.Lane) bool { return lane.ChatID == "c" })
 	h.eventOf("tn_3", "turn.end", `{"outcome":"completed"}`)
 	h.want(h.machine.Snapshot())
 }

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"maps"
 	"slices"
 
 	"iris-gateway/handlers/link"
@@ -195,16 +196,30 @@ func (m *Machine) snapshotLane(lane iris.Lane, busy wire.AgentBusy) {
 	}
 }
 
-// Forget drops what is known of a lane that was deleted.
-func (m *Machine) Forget(lane iris.Lane) {
+// Forget drops what is known of lanes that were deleted.
+func (m *Machine) Forget(gone func(iris.Lane) bool) {
 	kept := m.turns[:0]
 	for _, t := range m.turns {
-		if t.lane == lane {
+		if gone(t.lane) {
 			m.closed.add(t.id)
 			continue
 		}
 		kept = append(kept, t)
 	}
 	m.turns = kept
-	delete(m.typing, lane)
+	maps.DeleteFunc(m.typing, func(lane iris.Lane, _ bool) bool { return gone(lane) })
+}
+
+// Drop takes messages that a person has deleted out of their turns, which go on:
+// what they still say of them is not shown.
+func (m *Machine) Drop(messages []string) {
+	for _, id := range messages {
+		m.stopped.add(id)
+		for _, t := range m.turns {
+			if msg := t.message(id); msg != nil {
+				t.drop(opened{message: msg})
+				t.agent.reasoning = "" // what led to it
+			}
+		}
+	}
 }

@@ -1,0 +1,60 @@
+package handlers
+
+import (
+	"encoding/json"
+	"slices"
+
+	"iris-gateway/handlers/hub"
+	"iris-gateway/handlers/link"
+	"iris-gateway/iris"
+)
+
+// erased takes over that people have deleted something: the machine makes no
+// frames of it any more. What it made before, and waits for the log, is left out
+// when that is decided.
+func (h *hostSession) erased(a *hub.Actor, d iris.Deletion) {
+	if h.machine == nil { // it will be made of what is left
+		return
+	}
+	h.machine.Forget(d.Covers)
+	h.machine.Drop(d.Messages)
+	a.TurnsChanged()
+}
+
+// alive leaves the turns of lanes that exist.
+func alive(s *hub.State, turns []link.Turn) []link.Turn {
+	return slices.DeleteFunc(turns, func(t link.Turn) bool { _, ok := s.Channel(t.Lane()); return !ok })
+}
+
+// unerased returns a host's draft without what was deleted since it was made: a
+// frame or row of it must not bring a message back, nor refuse its commit because
+// the lane is gone.
+func unerased(s *hub.State, draft hub.Draft) hub.Draft {
+	gone := func(lane iris.Lane) bool { _, ok := s.Channel(lane); return !ok }
+	if !slices.ContainsFunc(draft.Lanes, gone) && !slices.ContainsFunc(draft.Messages, s.Erased) {
+		return draft
+	}
+	draft.Frames = slices.DeleteFunc(slices.Clone(draft.Frames), func(frame string) bool {
+		var f struct {
+			ChatID   string `json:"chat_id"`
+			ThreadID string `json:"thread_id"`
+			Payload  struct {
+				MessageID string `json:"message_id"`
+			} `json:"payload"`
+		}
+		err := json.Unmarshal([]byte(frame), &f)
+		return err == nil && (gone(iris.Lane{ChatID: f.ChatID, ThreadID: f.ThreadID}) || s.Erased(f.Payload.MessageID))
+	})
+	draft.Changes = slices.DeleteFunc(slices.Clone(draft.Changes), func(ch iris.Change) bool {
+		switch c := ch.(type) {
+		case iris.PutMessage:
+			return gone(c.Message.Lane) || s.Erased(c.Message.ID)
+		case iris.SetBusy:
+			return gone(c.Lane)
+		case iris.PutPicker:
+			return gone(c.Picker.Lane)
+		}
+		return false
+	})
+	return draft
+}
