@@ -93,9 +93,10 @@ func newServer(cfg Config, st store, wake waking, m *metrics, tracer trace.Trace
 	if wake.pusher != nil {
 		hubCfg.Notifier = wake.pusher
 	}
+	media := openMedia(cfg, st, log)
 	return handlers.New(handlers.Config{
 		Store:          st,
-		Media:          openMedia(cfg, st, log),
+		Media:          media,
 		MediaMaxBytes:  mediaLimits(cfg).MaxBytes,
 		Hub:            hub.New(hubCfg),
 		Push:           wake.pusher,
