@@ -117,14 +117,24 @@ func connect(ctx context.Context, cfg Config, connections int) (*firestore.Clien
 	return client, nil
 }
 
-// Ready reports whether Firestore and the bucket answer. It costs one read, and
-// one listing.
+// Ready reports whether Firestore and the bucket answer.
 func (s *Store) Ready(ctx context.Context) error {
+	return errors.Join(s.FirestoreReady(ctx), s.BucketReady(ctx))
+}
+
+// FirestoreReady reports whether Firestore answers. It costs one read.
+func (s *Store) FirestoreReady(ctx context.Context) error {
 	_, err := s.client.Doc("tokens/ready").Get(ctx)
 	s.spend(Read, "ready", 1)
-	if err != nil && status.Code(err) != codes.NotFound {
-		return wrap(ctx, err, "asking Firestore whether it is there")
+	if status.Code(err) == codes.NotFound {
+		return nil
 	}
+	return wrap(ctx, err, "asking Firestore whether it is there")
+}
+
+// BucketReady reports whether the bucket, if there is one, answers. It costs one
+// listing.
+func (s *Store) BucketReady(ctx context.Context) error {
 	if s.bucket == nil {
 		return nil
 	}

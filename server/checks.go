@@ -1,28 +1,21 @@
 package server
 
 import (
-	"context"
-
+	"iris-gateway/cloudstore"
 	"iris-gateway/handlers"
 )
 
 // storeChecks are what an operator is told of the places where things are kept.
-func storeChecks(cfg Config, st store, media handlers.MediaStore) []handlers.Check {
-	bucket := handlers.Check{Name: "bucket", Do: readiness(media)}
-	if media == nil {
-		bucket.Off = "there is no bucket: pictures and files are refused"
+func storeChecks(cfg Config, st store) []handlers.Check {
+	cloud, ok := st.(*cloudstore.Store)
+	if !ok {
+		return []handlers.Check{
+			{Name: "store", Note: "memory, nothing is kept", Do: st.Ready}, {Name: "bucket", Off: "the store is in memory"},
+		}
 	}
-	note := "memory: nothing is kept"
-	if cfg.Store == StoreFirestore {
-		note = "Firestore database " + cfg.Database
+	bucket := handlers.Check{Name: "bucket", Note: cfg.Bucket, Do: cloud.BucketReady}
+	if cfg.Bucket == "" {
+		bucket.Off = "IRIS_BUCKET is not set: pictures and files are refused"
 	}
-	return []handlers.Check{{Name: "store", Note: note, Do: st.Ready}, bucket}
-}
-
-// readiness asks what can be asked.
-func readiness(v any) func(context.Context) error {
-	if r, ok := v.(interface{ Ready(context.Context) error }); ok {
-		return r.Ready
-	}
-	return func(context.Context) error { return nil }
+	return []handlers.Check{{Name: "store", Note: "Firestore, database " + cfg.Database, Do: cloud.FirestoreReady}, bucket}
 }

@@ -108,7 +108,7 @@ func newServer(cfg Config, st store, wake waking, m *metrics, tracer trace.Trace
 		Log:            log,
 		Tracer:         tracer,
 		Version:        Version(),
-		Checks:         append(storeChecks(cfg, st, media), wake.checks...),
+		Checks:         append(storeChecks(cfg, st), wake.checks...),
 	})
 }
 

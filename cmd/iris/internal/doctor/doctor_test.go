@@ -176,7 +176,7 @@ func TestWell(t *testing.T) {
 		t.Error("something has failed")
 	}
 	for _, check := range []string{"address", "tls", "clock", "ready", "websocket", "admin token", "version", "public url",
-		"store", "bucket", "fcm", "host", "host token", "device token"} {
+		"store", "fcm", "host", "host token", "device token"} {
 		if f := all[check]; f.State != doctor.OK {
 			t.Errorf("%s: %s %q", check, f.State, f.Text)
 		}
