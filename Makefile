@@ -4,6 +4,8 @@
 #   make test     everything: lint, the plugin's unit tests, all Go tests with the
 #                 race detector, end to end with a real hermes
 #   make lint     gofmt, go vet, staticcheck
+#   make terraform  fmt, validate and test of the module in terraform/, as far as
+#                 terraform and its providers are there; says what it skips
 #   make test-hermes  the plugin and end to end; with HERMES_SOURCE=DIR on that source
 #                 tree of hermes-agent instead of the installed one
 #   make bench    benchmarks
@@ -15,7 +17,7 @@ TESTENV := .cache/bin/testenv
 
 CHAOS_TIME ?= 10m
 
-.PHONY: test test-hermes lint bench chaos build testenv all-tests hermes-tests plugin-test go-test
+.PHONY: test test-hermes lint terraform bench chaos build testenv all-tests hermes-tests plugin-test go-test
 
 # What is missing on this machine is said before anything is built.
 test: testenv
@@ -24,6 +26,7 @@ test: testenv
 # One after the other: they would only take the cores from each other.
 all-tests:
 	$(MAKE) --no-print-directory lint
+	$(MAKE) --no-print-directory terraform
 	$(MAKE) --no-print-directory plugin-test
 	$(MAKE) --no-print-directory go-test
 
@@ -48,6 +51,9 @@ lint:
 	@out=$$(gofmt -l .); test -z "$$out" || { echo "not gofmt'ed: $$out"; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...
+
+terraform:
+	@go run ./testenv/cmd/terraformtest terraform
 
 bench: testenv
 	$(TESTENV) -- go test -run='^$$' -bench=. -benchmem ./...

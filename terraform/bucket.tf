@@ -1,0 +1,34 @@
+# Pictures, voice and files. Only the gateway reaches them.
+
+resource "google_storage_bucket" "media" {
+  name                        = "${var.project}-${var.name}-media"
+  location                    = var.region
+  uniform_bucket_level_access = true
+  public_access_prevention    = "enforced"
+  force_destroy               = !var.keep_data
+  deletion_policy             = var.keep_data ? "ABANDON" : "DELETE"
+
+  # Parts of uploads that were never finished.
+  lifecycle_rule {
+    action {
+      type = "Delete"
+    }
+    condition {
+      age            = 1
+      matches_prefix = ["uploads/"]
+    }
+  }
+
+  # What a person deletes is deleted.
+  soft_delete_policy {
+    retention_duration_seconds = 0
+  }
+
+  depends_on = [google_project_service.apis]
+}
+
+resource "google_storage_bucket_iam_member" "gateway_media" {
+  bucket = google_storage_bucket.media.name
+  role   = "roles/storage.objectUser"
+  member = google_service_account.gateway.member
+}
