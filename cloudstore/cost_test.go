@@ -10,6 +10,7 @@ import (
 
 	"iris-gateway/cloudstore"
 	"iris-gateway/iris"
+	"iris-gateway/search"
 )
 
 // What each method costs in Firestore operations, and that what the store says
@@ -88,6 +89,59 @@ func TestOperations(t *testing.T) {
 		}
 		if got := p.spent(); got != step.want {
 			t.Errorf("%s costs %+v, want %+v", step.name, got, step.want)
+		}
+	}
+}
+
+// A search costs 60 reads at most, however long the history is, whether all of
+// what it reads is found or nothing, and says so.
+func TestSearchReads(t *testing.T) {
+	p := startProxy(t, 100)
+	told := 0
+	s := openCounting(t, func(_ cloudstore.Operation, _ string, n int) { told += n })
+	defer s.Close()
+	const messages = 1500
+	for cursor := int64(1); cursor <= messages/300; cursor++ {
+		c := iris.Commit{Entry: iris.Entry{Cursor: cursor, Writer: "w"}}
+		for i := range 300 {
+			n := int(cursor)*300 + i
+			c.Changes = append(c.Changes, iris.CreateMessage{Message: iris.Message{
+				ID: fmt.Sprint("m", n), Lane: iris.Lane{ChatID: fmt.Sprint("c", n%2)}, At: time.Unix(int64(n), 0),
+				Text: "we all know many words that are in every single message",
+			}})
+		}
+		if err := s.Append(t.Context(), "g", c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		query, chat string
+		hits, reads int
+	}{
+		{"know", "", 50, 52},
+		{"know", "c1", 50, 52},
+		{"message single every in are that words many know all we", "", 50, 59},
+		{"message single every in are that words many know all we", "c1", 50, 59},
+		{"messag.", "", 50, 52},
+		{"word messages", "", 0, 2 + 1}, // "word" has no row
+		{"know.we", "", 0, 2 + 52},      // not in this order: looked at in vain
+		{"nothing", "", 0, 1},
+	} {
+		p.spent()
+		told = 0
+		q := search.Parse(c.query)
+		page, err := s.Search(t.Context(), "g", iris.Search{
+			Terms: q.Terms(), ChatID: c.chat, Accept: func(m iris.Message) bool { return q.Match(m.Text) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		onWire := max(1, p.spent().reads) // a query without result costs one
+		if told != c.reads || told < onWire || onWire > 60 {
+			t.Errorf("%q: says %d reads, %d on the wire, want %d", c.query, told, onWire, c.reads)
+		}
+		if len(page.Messages) != c.hits || page.More != (c.reads > 10) {
+			t.Errorf("%q: %d hits, more %v; want %d", c.query, len(page.Messages), page.More, c.hits)
 		}
 	}
 }

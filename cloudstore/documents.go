@@ -137,7 +137,9 @@ type messageDoc struct {
 	Runtime   *runtimeDoc   `firestore:"runtime,omitempty"`
 	At        time.Time     `firestore:"ts"` // never left out: history asks for it
 	Cursor    int64         `firestore:"cursor"`
-	Deleted   bool          `firestore:"deleted"` // never left out: history asks for it
+	Deleted   bool          `firestore:"deleted"`           // never left out: history asks for it
+	Expires   time.Time     `firestore:"expires,omitempty"` // of the database's TTL policy
+	Terms     []string      `firestore:"terms,omitempty"`   // for search
 }
 
 const kindCommentary = "commentary"
@@ -155,6 +157,7 @@ func newMessageDoc(m iris.Message) messageDoc {
 		ID: m.ID, Lane: laneID(m.Lane), ChatID: m.Lane.ChatID, ThreadID: m.Lane.ThreadID,
 		Role: string(m.Role), Text: m.Text, Reasoning: m.Reasoning, ReplyTo: m.ReplyTo,
 		Model: m.Model, Tokens: m.Tokens, At: m.At, Cursor: m.Cursor, Deleted: m.Deleted,
+		Expires: m.Expires, Terms: m.Terms,
 	}
 	if m.Commentary {
 		doc.Kind = kindCommentary
@@ -175,6 +178,7 @@ func (doc messageDoc) noun() iris.Message {
 		Role: iris.Role(doc.Role), Commentary: doc.Kind == kindCommentary,
 		Text: doc.Text, Reasoning: doc.Reasoning, ReplyTo: doc.ReplyTo,
 		Model: doc.Model, Tokens: doc.Tokens, At: doc.At, Cursor: doc.Cursor, Deleted: doc.Deleted,
+		Expires: doc.Expires,
 	}
 	for _, media := range doc.Media {
 		m.Media = append(m.Media, iris.Media(media))

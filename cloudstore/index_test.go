@@ -96,7 +96,11 @@ func everyQuery(t *testing.T, s *cloudstore.Store) {
 			none := func(e iris.Entry) (iris.Entry, bool) { return e, false }
 			return s.Scrub(ctx, "g", iris.Touching{Messages: []string{"m"}, Lanes: []iris.Lane{{}}}, none)
 		},
-		"history": func() error { _, _, err := s.History(ctx, "g", iris.Lane{}, nil, 5); return err },
+		"history":        func() error { _, _, err := s.History(ctx, "g", iris.Lane{}, nil, 5); return err },
+		"search":         func() error { return find(s, iris.Search{}) },
+		"search channel": func() error { return find(s, iris.Search{ChatID: "c"}) },
+		"search thread":  func() error { return find(s, iris.Search{ChatID: "c", ThreadID: "t"}) },
+		"search on":      func() error { return find(s, iris.Search{After: iris.Place{At: time.Now(), Row: "r"}}) },
 		"history before": func() error {
 			_, _, err := s.History(ctx, "g", iris.Lane{}, &iris.Message{ID: "m"}, 5)
 			return err
@@ -106,6 +110,13 @@ func everyQuery(t *testing.T, s *cloudstore.Store) {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
+}
+
+// find searches with several terms, so that they are counted too.
+func find(s *cloudstore.Store, q iris.Search) error {
+	q.Terms = []string{"one", "two"}
+	_, err := s.Search(context.Background(), "g", q)
+	return err
 }
 
 func usedIndexes(t *testing.T, emu testenv.Emulator) map[string]bool {

@@ -3,6 +3,7 @@ package cloudstore
 import (
 	"context"
 	"slices"
+	"time"
 
 	"cloud.google.com/go/firestore"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // Message returns a message, tombstones too; CodeNotFound when its id was
-// never taken.
+// never taken, or the message has expired.
 func (s *Store) Message(ctx context.Context, g, id string) (iris.Message, error) {
 	doc, err := get[messageDoc](ctx, s, s.message(g, id))
 	switch {
@@ -19,14 +20,17 @@ func (s *Store) Message(ctx context.Context, g, id string) (iris.Message, error)
 		return iris.Message{}, rows.NoMessage(id)
 	case err != nil:
 		return iris.Message{}, wrap(ctx, err, "reading message %s", id)
+	case rows.Expired(doc.Expires, time.Now()):
+		return iris.Message{}, rows.NoMessage(id)
 	}
 	return doc.noun(), nil
 }
 
 // History returns the newest limit messages of a lane that began before the
-// given one (nil: the newest of all), oldest first, without tombstones, and
-// whether there are older ones. Messages are sorted by time, then id. It costs
-// limit+1 reads at most.
+// given one (nil: the newest of all), oldest first, without tombstones and what
+// has expired, and whether there are older ones. Messages are sorted by time,
+// then id. It costs limit+1 reads at most, and those of expired rows that the
+// database has not removed yet.
 func (s *Store) History(ctx context.Context, g string, lane iris.Lane, before *iris.Message, limit int) (msgs []iris.Message, more bool, err error) {
 	if limit <= 0 {
 		return nil, false, nil
@@ -35,17 +39,33 @@ func (s *Store) History(ctx context.Context, g string, lane iris.Lane, before *i
 		Where("lane", "==", laneID(lane)).Where("deleted", "==", false).
 		OrderBy("ts", firestore.Desc).OrderBy("id", firestore.Desc).
 		Limit(limit + 1)
-	if before != nil {
-		q = q.StartAfter(rows.Time(before.At), before.ID)
+	for range expiredPages {
+		page := q
+		if before != nil {
+			page = q.StartAfter(rows.Time(before.At), before.ID)
+		}
+		docs, err := list[messageDoc](ctx, s, "messages", page)
+		if err != nil {
+			return nil, false, wrap(ctx, err, "reading the history of %s", g)
+		}
+		read := nouns(docs, messageDoc.noun)
+		for _, m := range read {
+			if rows.Shown(m, time.Now()) {
+				msgs = append(msgs, m)
+			}
+		}
+		if len(msgs) > limit || len(read) <= limit {
+			break
+		}
+		before = &read[len(read)-1]
 	}
-	docs, err := list[messageDoc](ctx, s, "messages", q)
-	if err != nil {
-		return nil, false, wrap(ctx, err, "reading the history of %s", g)
+	if len(msgs) > limit {
+		msgs, more = msgs[:limit], true
 	}
-	if len(docs) > limit {
-		docs, more = docs[:limit], true
-	}
-	msgs = nouns(docs, messageDoc.noun)
 	slices.Reverse(msgs)
 	return msgs, more, nil
 }
+
+// expiredPages bounds how far History looks behind expired rows. What is older
+// has mostly expired as well.
+const expiredPages = 5

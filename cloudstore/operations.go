@@ -23,8 +23,8 @@ const (
 
 // spend tells whoever counts of n operations.
 func (s *Store) spend(op Operation, purpose string, n int) {
-	if s.count != nil && n > 0 {
-		s.count(op, purpose, n)
+	if s.told != nil && n > 0 {
+		s.told(op, purpose, n)
 	}
 }
 

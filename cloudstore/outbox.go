@@ -58,7 +58,7 @@ func (s *Store) Entry(ctx context.Context, g string, cursor int64) (iris.Entry, 
 // are done one after the other, but a message cannot be created after the same
 // commit has written it: that is a rejection, as Firestore has it.
 func (s *Store) Append(ctx context.Context, g string, c iris.Commit) error {
-	c, err := rows.Commit(c)
+	c, err := rows.Commit(c, s.retention)
 	if err != nil {
 		return err
 	}

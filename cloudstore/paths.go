@@ -1,22 +1,16 @@
 package cloudstore
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"fmt"
 
 	"cloud.google.com/go/firestore"
 
+	"iris-gateway/cloudstore/internal/rows"
 	"iris-gateway/iris"
 )
 
-// docID makes a document id of an id that comes from outside. Firestore refuses
-// "__x__", "." and "..", "a/b" is a path, and ids have no more than 1,500
-// bytes; a hash is none of these. The id itself is a field of the document.
-func docID(id string) string {
-	sum := sha256.Sum256([]byte(id))
-	return base64.RawURLEncoding.EncodeToString(sum[:])
-}
+// docID makes a document id of an id that comes from outside.
+func docID(id string) string { return rows.DocID(id) }
 
 func (s *Store) gateway(g string) *firestore.DocumentRef {
 	return gateway(s.client, g)

@@ -164,6 +164,8 @@ func (p *proxy) count(method string, msg []byte, request bool) {
 		if m.Document != nil {
 			p.ops.reads++
 		}
+	case method == service+"RunAggregationQuery" && !request:
+		p.ops.reads++ // for up to a thousand rows that are counted
 	case method == service+"Listen" && !request:
 		var m pb.ListenResponse
 		must(proto.Unmarshal(msg, &m))

@@ -39,6 +39,10 @@ type Config struct {
 	Bucket string
 	Media  iris.MediaLimits
 
+	// Retention is how long messages and media are kept, 0 for ever. They get
+	// the field expires; a TTL policy on it removes them.
+	Retention time.Duration
+
 	// Count is told of each operation that is billed, with what it is for;
 	// nil when nobody counts. It is called from many goroutines.
 	Count func(op Operation, purpose string, n int)
@@ -52,9 +56,10 @@ type Store struct {
 	// listen carries nothing but listeners. A gRPC connection has room for
 	// 100 streams, and the 101st call of any kind waits without an error:
 	// with listeners on client every commit would stop (log.md, "Tail").
-	listen *firestore.Client
-	bucket *bucket // nil: no media
-	count  func(op Operation, purpose string, n int)
+	listen    *firestore.Client
+	bucket    *bucket // nil: no media
+	retention time.Duration
+	told      func(op Operation, purpose string, n int) // nil when nobody counts
 }
 
 // listenersPerConnection leaves half of a connection's streams free, because a
@@ -84,7 +89,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
-	s := &Store{client: client, listen: listen, count: cfg.Count}
+	s := &Store{client: client, listen: listen, retention: cfg.Retention, told: cfg.Count}
 	if cfg.Bucket == "" {
 		return s, nil
 	}

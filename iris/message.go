@@ -29,6 +29,8 @@ type Message struct {
 	At         time.Time // when it began; history is sorted by it
 	Cursor     int64     // entry that holds it; filled in by the commit
 	Deleted    bool      // a tombstone: the text is gone, the id is still taken
+	Expires    time.Time // when it goes by itself, zero for never; filled in by the commit
+	Terms      []string  // what search finds it by; filled in by the commit, never read
 }
 
 // Tombstone is what is left of a message that was deleted: its id, so that a

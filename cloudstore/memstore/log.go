@@ -72,7 +72,7 @@ func (s *Store) Append(ctx context.Context, g string, c iris.Commit) error {
 	if err := alive(ctx); err != nil {
 		return fmt.Errorf("%w: %w", iris.ErrNoAnswer, err)
 	}
-	c, err := rows.Commit(c)
+	c, err := rows.Commit(c, s.Retention)
 	if err != nil {
 		return err
 	}

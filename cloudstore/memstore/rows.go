@@ -98,7 +98,7 @@ func (s *Store) Pickers(ctx context.Context, g string) ([]iris.Picker, error) {
 }
 
 // Message returns a message, tombstones too; CodeNotFound when its id was
-// never taken.
+// never taken, or the message has expired.
 func (s *Store) Message(ctx context.Context, g, id string) (iris.Message, error) {
 	if err := alive(ctx); err != nil {
 		return iris.Message{}, err
@@ -106,15 +106,15 @@ func (s *Store) Message(ctx context.Context, g, id string) (iris.Message, error)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m, found := s.at(g).messages[id]
-	if !found {
+	if !found || rows.Expired(m.Expires, s.Now()) {
 		return iris.Message{}, rows.NoMessage(id)
 	}
 	return rows.Message(m), nil
 }
 
 // History returns the newest limit messages of a lane that began before the
-// given one (nil: the newest of all), oldest first, without tombstones, and
-// whether there are older ones. Messages are sorted by time, then id.
+// given one (nil: the newest of all), oldest first, without tombstones and what
+// has expired, and whether there are older ones. Messages are sorted by time, then id.
 func (s *Store) History(ctx context.Context, g string, lane iris.Lane, before *iris.Message, limit int) (msgs []iris.Message, more bool, err error) {
 	if err := alive(ctx); err != nil {
 		return nil, false, err
@@ -124,8 +124,9 @@ func (s *Store) History(ctx context.Context, g string, lane iris.Lane, before *i
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	now := s.Now()
 	for _, m := range s.at(g).messages {
-		if m.Lane == lane && !m.Deleted && (before == nil || older(m, rows.Message(*before)) < 0) {
+		if m.Lane == lane && rows.Shown(m, now) && (before == nil || older(m, rows.Message(*before)) < 0) {
 			msgs = append(msgs, rows.Message(m))
 		}
 	}

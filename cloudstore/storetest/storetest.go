@@ -32,6 +32,7 @@ type Store interface {
 	Pickers(ctx context.Context, g string) ([]iris.Picker, error)
 	Message(ctx context.Context, g, id string) (iris.Message, error)
 	History(ctx context.Context, g string, lane iris.Lane, before *iris.Message, limit int) ([]iris.Message, bool, error)
+	Search(ctx context.Context, g string, q iris.Search) (iris.Found, error)
 
 	Token(ctx context.Context, hash string) (iris.Token, error)
 	CreateToken(ctx context.Context, t iris.Token) error
@@ -117,6 +118,11 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"gateway conflict", testGatewayConflict},
 		{"history", testHistory},
 		{"history with equal times", testHistoryEqualTimes},
+		{"search quality", testSearchQuality},
+		{"search of a channel or thread", testSearchScope},
+		{"search page by page", testSearchPages},
+		{"search with the rarest term", testSearchRarest},
+		{"search and what is gone", testSearchGone},
 		{"tokens", testTokens},
 		{"bind token", testBindToken},
 		{"bind token again", testBindTokenAgain},
@@ -142,8 +148,9 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 type fixture struct {
 	*testing.T
 	Store
-	ctx context.Context
-	g   string
+	ctx  context.Context
+	g    string
+	said int // messages of say
 }
 
 // entry is a commit of an entry and nothing else.

@@ -2,9 +2,11 @@ package rows
 
 import (
 	"fmt"
+	"time"
 	"unicode/utf8"
 
 	"iris-gateway/iris"
+	"iris-gateway/search"
 )
 
 // What a store takes at most. The hub keeps to tighter limits (log.md,
@@ -22,9 +24,10 @@ const (
 )
 
 // Commit returns a deep copy of c, as it is to be written: its messages carry
-// the cursor of its entry. The error wraps [iris.ErrRejected] and says what
-// could never be written.
-func Commit(c iris.Commit) (iris.Commit, error) {
+// the cursor of its entry, the terms of their text, and when they expire (never,
+// with retention 0). The error wraps [iris.ErrRejected] and says what could
+// never be written.
+func Commit(c iris.Commit, retention time.Duration) (iris.Commit, error) {
 	if c.Entry.Cursor < 1 || c.Entry.Cursor > MaxCursor {
 		return c, rejected("cursor %d is not in 1 … %d", c.Entry.Cursor, MaxCursor)
 	}
@@ -38,7 +41,7 @@ func Commit(c iris.Commit) (iris.Commit, error) {
 	}
 	written := map[string]bool{} // messages
 	for _, ch := range c.Changes {
-		ch, size, err := change(ch, c.Entry.Cursor)
+		ch, size, err := change(ch, c.Entry.Cursor, retention)
 		if err == nil {
 			err = once(written, ch)
 		}
@@ -70,18 +73,16 @@ func once(written map[string]bool, ch iris.Change) error {
 	return nil
 }
 
-func change(ch iris.Change, cursor int64) (iris.Change, int, error) {
+func change(ch iris.Change, cursor int64, retention time.Duration) (iris.Change, int, error) {
 	var size int
 	var err error
 	switch c := ch.(type) {
 	case iris.CreateMessage:
-		c.Message = Message(c.Message)
-		c.Message.Cursor = cursor
+		c.Message = newMessage(c.Message, cursor, retention)
 		size, err = checked(messageDocument, "message", c.Message)
 		return c, size, err
 	case iris.PutMessage:
-		c.Message = Message(c.Message)
-		c.Message.Cursor = cursor
+		c.Message = newMessage(c.Message, cursor, retention)
 		size, err = checked(messageDocument, "message", c.Message)
 		return c, size, err
 	case iris.PutChannel:
@@ -163,6 +164,9 @@ func messageDocument(m *meter, msg iris.Message) {
 	for _, media := range msg.Media {
 		m.size += 3 * itemOverhead
 		m.text(media.ID, media.Kind, media.MIME, media.SHA256, media.Filename)
+	}
+	for _, term := range msg.Terms { // folded text, so it is UTF-8 if the text is
+		m.size += len(term) + search.TermOverhead
 	}
 	if msg.Runtime != nil {
 		m.text(msg.Runtime.Model, msg.Runtime.Cwd)

@@ -45,7 +45,7 @@ func FirstEntry() iris.Entry {
 	return iris.Entry{Cursor: 1, Writer: "gateway", Batch: 1, First: 1}
 }
 
-// Message returns a deep copy of m.
+// Message returns a deep copy of m, without its terms.
 func Message(m iris.Message) iris.Message {
 	if m.Runtime != nil {
 		r := *m.Runtime
@@ -55,7 +55,7 @@ func Message(m iris.Message) iris.Message {
 	for i := range m.Media {
 		m.Media[i] = Media(m.Media[i])
 	}
-	m.At = Time(m.At)
+	m.At, m.Expires, m.Terms = Time(m.At), Time(m.Expires), nil
 	return m
 }
 
