@@ -51,6 +51,8 @@ func (d *deviceSession) handle(ctx context.Context, req wire.Request) error {
 		return d.handleSync(req)
 	case wire.TypeHistory:
 		return d.handleHistory(ctx, req)
+	case wire.TypeSearch:
+		return d.handleSearch(ctx, req)
 	case wire.TypeChannelCreate:
 		return d.handleChannelCreate(ctx, req)
 	case wire.TypeChannelRename:
@@ -88,8 +90,6 @@ func (d *deviceSession) handleLater(ctx context.Context, req wire.Request) error
 		return d.handleMessageDelete(ctx, req)
 	case wire.TypeChannelDelete:
 		return d.handleChannelDelete(ctx, req)
-	case wire.TypeSearch:
-		return d.handleSearch(req)
 	case wire.TypeMediaUploadStart:
 		return d.handleMediaUploadStart(req)
 	case wire.TypeMediaUploadEnd:

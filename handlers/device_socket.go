@@ -223,7 +223,7 @@ func (d *deviceSession) attach(ctx context.Context, hello wire.Hello, id wire.Re
 // welcome answers hello, from the state that the attachment became part of.
 func (d *deviceSession) welcome(a *hub.Actor, cursor int64, id wire.RequestID) {
 	ack := wire.HelloAck{
-		ServerCaps:       wire.ServerCaps{Streaming: true, Reasoning: true, Tools: true, Push: d.pushes, Pickers: true},
+		ServerCaps:       wire.ServerCaps{Streaming: true, Reasoning: true, Tools: true, Search: true, Push: d.pushes, Pickers: true},
 		SyncCursor:       d.device.Cursor,
 		LastPushedCursor: d.device.LastPushed,
 		Channels:         channels(a.State(), a.State().Gateway.DefaultChat),

@@ -6,6 +6,7 @@
 //	  message.send                   messages.go
 //	  sync                           sync.go
 //	  history                        history.go
+//	  search                         search.go; which words find what: package search
 //	  message.delete, channel.delete messages_delete.go, channels_delete.go; what must go, and how: package erase
 //	  channel.*                      channels.go
 //	  picker.select                  pickers.go

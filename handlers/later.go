@@ -8,11 +8,6 @@ import (
 // What the gateway does not do yet is refused in so many words, once the
 // request is known to have the right form.
 
-// handleSearch will look for messages.
-func (d *deviceSession) handleSearch(req wire.Request) error {
-	return notYet[wire.SearchRequest](req, "search")
-}
-
 // handleMediaUploadStart will take a medium.
 func (d *deviceSession) handleMediaUploadStart(req wire.Request) error {
 	return notYet[wire.MediaUploadStart](req, "take media")

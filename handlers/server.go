@@ -62,6 +62,7 @@ type MessageStore interface {
 	Message(ctx context.Context, gateway, id string) (iris.Message, error)
 	Messages(ctx context.Context, gateway string, ids []string) ([]iris.Message, error)
 	History(ctx context.Context, gateway string, lane iris.Lane, before *iris.Message, limit int) ([]iris.Message, bool, error)
+	Search(ctx context.Context, gateway string, q iris.Search) (iris.Found, error)
 }
 
 // MediaStore keeps media.

@@ -5,6 +5,7 @@ import (
 
 	"iris-gateway/handlers/wire"
 	"iris-gateway/iris"
+	"iris-gateway/search"
 )
 
 // Draft is what a decision wants to append: a part of an entry, and the rows
@@ -75,7 +76,14 @@ func changeBytes(c iris.Change) int {
 	if err != nil {
 		return overhead
 	}
-	return overhead + len(b)
+	n := overhead + len(b)
+	switch m := c.(type) { // the store adds the terms
+	case iris.CreateMessage:
+		n += search.Bytes(len(m.Message.Text))
+	case iris.PutMessage:
+		n += search.Bytes(len(m.Message.Text))
+	}
+	return n
 }
 
 // laneOf reads the lane of an encoded frame.

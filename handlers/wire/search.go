@@ -26,6 +26,7 @@ type (
 		Scope    string `json:"scope" jsonschema:"enum=all,enum=chat"` // absent = all
 		ChatID   string `json:"chat_id,omitempty"`
 		ThreadID string `json:"thread_id,omitempty"`
+		Next     string `json:"next,omitempty"` // of the page before this one
 	}
 
 	// MessageDelete deletes messages for good.
@@ -38,7 +39,8 @@ type (
 		Query   string      `json:"query"`
 		Scope   string      `json:"scope"`
 		Hits    []SearchHit `json:"hits"`
-		HasMore bool        `json:"has_more"`
+		HasMore bool        `json:"has_more"`       // there is more, found or not looked at yet
+		Next    string      `json:"next,omitempty"` // asks for what follows, with the same query
 	}
 
 	// MessageDeleted tells that messages are gone.
@@ -72,6 +74,9 @@ func (s *SearchRequest) Validate() error {
 	}
 	if strings.TrimSpace(s.Query) == "" {
 		return iris.Errorf(iris.CodeUnsupported, "query is empty")
+	}
+	if err := CheckID("next", s.Next); err != nil {
+		return err
 	}
 	return checkLength("query", s.Query, MaxQuery)
 }

@@ -87,6 +87,7 @@ func TestValidate(t *testing.T) {
 		"pull, negative":         {wire.TypeMediaPull, `{"media_id":"m","offset":-1}`, "offset is -1 and length is 0, neither may be negative", iris.CodeUnsupported},
 		"search, nothing":        {wire.TypeSearch, ``, "query is empty", iris.CodeUnsupported},
 		"search, elsewhere":      {wire.TypeSearch, `{"query":"x","scope":"web"}`, `scope is neither "all" nor "chat"`, iris.CodeUnsupported},
+		"search, long next":      {wire.TypeSearch, `{"query":"x","next":"` + x("n", 129) + `"}`, "next has 129 bytes, the limit is 128", iris.CodeUnsupported},
 		"delete, nothing":        {wire.TypeMessageDelete, ``, "message_ids is empty", iris.CodeUnsupported},
 		"delete, empty item":     {wire.TypeMessageDelete, `{"message_ids":[""]}`, "message_ids has an empty item", iris.CodeUnsupported},
 		"delete, too many":       {wire.TypeMessageDelete, `{"message_ids":[` + x(`"m",`, 200) + `"m"]}`, "payload of message.delete: field message_ids has 201 items, the limit is 200", iris.CodeUnsupported},

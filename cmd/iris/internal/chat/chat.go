@@ -67,6 +67,7 @@ type chat struct {
 	host       wire.State
 	waiting    map[string]bool    // client ids without echo
 	due        map[string]request // requests without answer, by their id
+	searched   wire.SearchRequest // last, and where it goes on
 	unread     map[string]string  // own messages, by id, that the host does not have yet
 	typed      string             // what was typed at the prompt, as long as nothing stands below it
 	next       string             // with pipes: a line that waits

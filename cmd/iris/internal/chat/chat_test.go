@@ -102,6 +102,28 @@ func TestPipe(t *testing.T) {
 	}
 }
 
+// Search finds what was said, in any channel, and says so when there is
+// nothing; the gateway's agent gets none of it.
+func TestSearch(t *testing.T) {
+	t.Parallel()
+	g := gatewaytest.Start(t)
+	serve(t, g)
+	var notes bytes.Buffer
+	out, err := run(t, chat.Options{Device: config(g, "d1"), Notes: &notes}, "weather in Oslo\n/search osló wéath\n/search\n/search hippopotamus")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, found, ok := strings.Cut(out, "[Default] user: weather in Oslo\n")
+	if !ok || strings.Count(out, "[Default] user: ") != 1 || strings.Contains(found, "●") {
+		t.Errorf("search shows\n%s", out)
+	}
+	for _, want := range []string{"/search WORDS", "nothing found"} {
+		if strings.Count(notes.String(), want) != 1 {
+			t.Errorf("no %q in %q", want, notes.String())
+		}
+	}
+}
+
 func TestJSON(t *testing.T) {
 	t.Parallel()
 	g := gatewaytest.Start(t)

@@ -22,6 +22,8 @@ func (c *chat) ownCommand(text string) bool {
 		c.request(request{kind: wire.TypeAgentStop, idle: !c.view.busy}, wire.AgentStop{})
 	case name == "/go":
 		c.goTo(strings.TrimSpace(rest))
+	case name == "/search":
+		c.search(strings.TrimSpace(rest))
 	default:
 		return false
 	}
@@ -86,7 +88,10 @@ func (c *chat) answer(f device.Frame) (show bool, err error) {
 		}
 		return false, with(f, func(e wire.Error) { c.refuse(errors.New(e.Message)) })
 	}
-	if r.kind == wire.TypeAgentStop {
+	switch r.kind {
+	case wire.TypeSearch:
+		return false, c.results(f)
+	case wire.TypeAgentStop:
 		if r.idle {
 			c.say("nothing is running")
 		}
