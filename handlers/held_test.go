@@ -141,6 +141,47 @@ func TestLiveFramesOfAnOldConnection(t *testing.T) {
 	})
 }
 
+// The last edit of an answer leads to nothing before the turn ends. It is not
+// contained in the entry that it happens to be committed beside: the instance
+// and the host's process may die before the turn's end, and only the host's
+// spool has the text then.
+func TestEventsBehindTheLastFrame(t *testing.T) {
+	t.Parallel()
+	s, held, free, g, hostToken := twoInstances(t)
+	witness := free.device(held.pair(g), "d1")
+	witness.next("status")
+	host, _ := held.host(hostToken, "e1", 0, 0, "")
+	reached, release := s.commits.hold()
+	host.event(1, "turn.start", "tn1", turnStart)
+	reached()
+	host.event(2, "notice", "tn1", `{"key":"k","text":"in one commit with what follows"}`)
+	host.event(3, "model.end", "tn1", `{"finish_reason":"stop","text":"Whole.","model":"m"}`)
+	host.event(4, "edit", "tn1", `{"message_id":"a1","text":"Whole.","final":true}`)
+	host.event(5, "answer", "tn1", `{"text":"Whole."}`)
+	if err := host.ws.Ping(t.Context()); err != nil { // they have been read
+		t.Fatal(err)
+	}
+	release()
+	host.acked(2)
+	host.drop()
+	host, ack := free.host(hostToken, "e1", 5, 0, "")
+	for seq := int64(ack["acked"].(float64)) + 1; seq <= 6; seq++ {
+		switch seq {
+		case 3:
+			host.event(3, "model.end", "tn1", `{"finish_reason":"stop","text":"Whole.","model":"m"}`)
+		case 4:
+			host.event(4, "edit", "tn1", `{"message_id":"a1","text":"Whole.","final":true}`)
+		case 5:
+			host.event(5, "answer", "tn1", `{"text":"Whole."}`)
+		case 6:
+			host.event(6, "turn.end", "tn1", `{"outcome":"completed"}`)
+		}
+	}
+	if f := witness.until("the end of the turn", func(f frame) bool { return f.is("message.stop") || f.is("agent.idle") }); f.text("final_text") != "Whole." {
+		t.Errorf("%v after hello.ack %v, want the answer", f, ack)
+	}
+}
+
 // A live document shows a message whose text waits behind a commit of this
 // instance. Meanwhile the message ends on the other one: nothing of it may come
 // behind its end.

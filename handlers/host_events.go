@@ -187,7 +187,7 @@ func (h *hostSession) decide(s *hub.State, seq, upTo int64, lane iris.Lane, draf
 // committed acknowledges events that are in the log, or that can never be.
 func (h *hostSession) committed(a *hub.Actor, seq, upTo int64, r hub.Result) {
 	switch err := r.Err; {
-	case err == nil && (r.Cursor > 0 || upTo <= a.State().Host.Seq):
+	case err == nil && upTo <= a.State().Host.Seq:
 		h.ack(upTo)
 		return
 	case err == nil:

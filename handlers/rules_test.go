@@ -155,6 +155,7 @@ func TestReadPosition(t *testing.T) {
 	for i := range 3 {
 		a.send(`{"type":"message.send","id":%d,"payload":{"text":"x"}}`, i)
 		ids = append(ids, a.until("echo", func(f frame) bool { return f["id"] == float64(i) }).text("message_id"))
+		time.Sleep(2 * time.Millisecond) // of one millisecond the ids decide
 	}
 	b.send(`{"type":"read.receipt","payload":{"chat_id":%q,"message_id":%q}}`, lane, ids[2]) // without id: no ack
 	if f := a.next("read.receipt"); f.text("message_id") != ids[2] || f.text("device_id") != "b" {

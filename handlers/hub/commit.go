@@ -143,15 +143,17 @@ func (a *Actor) build() *group {
 	return g
 }
 
-// add puts a draft into the commit and lets the decisions behind it see it.
+// add puts a draft into the commit and lets the decisions behind it see it. One
+// that appends nothing does not move the mark of the host either: what its event
+// led to is only in memory, and the entry does not contain it.
 func (g *group) add(d *Draft, next *State) {
-	if d.Host != nil {
-		next.Host = *d.Host
-	}
 	if d.empty() {
 		return
 	}
 	g.empty = false
+	if d.Host != nil {
+		next.Host = *d.Host
+	}
 	e := &g.commit.Entry
 	if len(d.Inbound) > 0 {
 		e.LastInbound = e.Cursor

@@ -65,7 +65,7 @@ var mutants = []mutant{
 	{"hold", "live frames are held until the sync was answered", []edit{{deviceGo, "d.pos, d.live = r.Cursor, fresh\n", "d.pos, d.live = r.Cursor, true\n"}}},
 	{"receipt", "the receipt is the pong of a ping behind the frames", []edit{{receiptsGo, "if r.session.ws.Ping(ctx) != nil {", "if false {"}}},
 	{"pong", "pongs count only after a sync was answered", []edit{{receiptsGo, "if cursor <= confirmed || !counts {", "if _ = counts; cursor <= confirmed {"}}},
-	{"receipt-once", "one read.receipt per message, decided on host.received", []edit{{sessionGo, " && m.cursor > s.Host.Received {", " && m.cursor > 0 {"},
+	{"receipt-once", "one read.receipt per message, decided on host.received", []edit{{sessionGo, " && m.cursor > s.Host.Received && ", " && m.cursor > 0 && "},
 		{sessionGo, "if cursor <= h.counted {", "if false {"}}},
 	{"received-carried", "host.received is carried forward", []edit{{sessionGo, "mark.Received = max(mark.Received, min(cursor, s.Cursor))", "_ = cursor"}}},
 	{"newest-device", "the newest link of a device wins", []edit{{deviceGo,
@@ -90,8 +90,12 @@ var mutants = []mutant{
 // directedMutants are the rules with a test of their own.
 var directedMutants = []directed{
 	{mutant{"superseded-events", "a host event of another epoch is dropped", []edit{{eventsGo,
-		"	if s.HostLink.ID != h.host.Link.ID {\n		return hub.Draft{}, errSuperseded\n	}\n	mark", "	mark"}}},
+		"	if s.HostLink.ID != h.host.Link.ID || s.Loads != h.loads {\n", "	if false {\n"}}},
 		"handlers", "TestEventOfALostSpool"},
+	{mutant{"void-contained", "an entry contains no event behind its last frame, but the one that is made for it", []edit{{commitGo,
+		"	if d.empty() {\n		return\n	}\n	g.empty = false\n	if d.Host != nil {\n		next.Host = *d.Host\n	}\n",
+		"	if d.Host != nil {\n		next.Host = *d.Host\n	}\n	if d.empty() {\n		return\n	}\n	g.empty = false\n"}}},
+		"handlers", "TestEventsBehindTheLastFrame"},
 	{mutant{"superseded-live", "what a host sent by its old link and waits is not shown", []edit{{deviceGo, "				a.dropLive()\n", ""}}},
 		"handlers", "TestLiveFramesOfAnOldConnection"},
 	{mutant{"ended-waiting", "a live frame that waited does not come after the end of its message", []edit{{overGo,
