@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"iris-gateway/cloudstore/memstore"
 	"iris-gateway/handlers/wire"
