@@ -19,6 +19,7 @@
 //	GET /host                        host_socket.go (opening), host_session.go (frames), host_events.go (events → log)
 //	  titles, threads, done          host_directory.go
 //	  what was deleted meanwhile     host_erased.go
+//	  media.put, media.get           host_media.go
 //	POST /host/send                  host_send.go
 //	/admin/gateways…, /host/devices… admin.go; revoke.go (pairings, revocation, host token)
 //	GET /admin/status                status.go

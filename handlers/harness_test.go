@@ -171,10 +171,14 @@ func dial(t testing.TB, name, url, bearer string) *peer {
 func (p *peer) read() {
 	defer close(p.frames)
 	for {
-		_, data, err := p.ws.Read(context.Background())
+		kind, data, err := p.ws.Read(context.Background())
 		if err != nil {
 			p.closed <- err
 			return
+		}
+		if kind == websocket.MessageBinary {
+			p.frames <- frame{"type": "binary", "bytes": chunk(data)}
+			continue
 		}
 		var f frame
 		if err := json.Unmarshal(data, &f); err != nil {
@@ -188,6 +192,11 @@ func (p *peer) read() {
 		p.frames <- f
 	}
 }
+
+// chunk is the bytes of a binary frame, which nobody wants to read in a log.
+type chunk []byte
+
+func (c chunk) String() string { return fmt.Sprintf("%d bytes", len(c)) }
 
 func (p *peer) send(format string, args ...any) {
 	p.t.Helper()

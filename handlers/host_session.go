@@ -20,7 +20,10 @@ func (h *hostSession) readFrames(ctx context.Context) error {
 			return err
 		}
 		if binary {
-			continue // media does not work yet
+			if err := h.mediaBytes(ctx, data); err != nil {
+				return err
+			}
+			continue
 		}
 		if err := h.room.Acquire(ctx, int64(len(data))); err != nil {
 			return err
@@ -51,9 +54,13 @@ func (h *hostSession) handle(ctx context.Context, data []byte, done func()) erro
 		}
 		var more beside
 		if err == nil {
-			if more, err = h.besides(ctx, ev); err != nil && !isPublic(err) {
-				return err
-			}
+			ev, err = h.described(ctx, ev)
+		}
+		if err == nil {
+			more, err = h.besides(ctx, ev)
+		}
+		if err != nil && !isPublic(err) {
+			return err
 		}
 		return h.gateway.Do(func(a *hub.Actor) { h.take(a, ev, more, err, done) })
 	case link.TypeReceived:
@@ -62,6 +69,9 @@ func (h *hostSession) handle(ctx context.Context, data []byte, done func()) erro
 			return err
 		}
 		return h.gateway.Do(func(a *hub.Actor) { h.received(a, f.Cursor); done() })
+	}
+	if err := h.handleMedia(ctx, kind, data); err != nil {
+		return err
 	}
 	done()
 	return nil

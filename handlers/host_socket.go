@@ -26,6 +26,7 @@ import (
 const (
 	hostPingEvery = 25 * time.Second
 	hostPongWait  = 35 * time.Second // so that 60 s without a sign of life end the link
+	hostWriteWait = 20 * time.Second // for a binary frame
 )
 
 // maxHostPending bounds the bytes of a host's events that wait for the log. A
@@ -47,6 +48,9 @@ type hostSession struct {
 	release func() // of gateway
 	host    *hub.Host
 	wait    sync.WaitGroup // goroutines of the session
+
+	put  *hostPut           // the newest, nil before the first; owned by the reader
+	gets chan link.MediaGet // that wait
 
 	// Owned by the gateway's actor.
 	machine *turn.Machine
@@ -89,6 +93,7 @@ func (s *Server) handleHost(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h := &hostSession{server: s, log: s.log, began: time.Now(), ws: ws, room: semaphore.NewWeighted(maxHostPending)}
+	h.gets = make(chan link.MediaGet, maxGets)
 	h.address = s.address(r)
 	h.socket = s.cfg.Hub.NewSocket(s.socketContext(r), conn{ws}, nil)
 	remove := s.add(h.socket, false)
@@ -110,6 +115,7 @@ func (h *hostSession) run(ctx context.Context, bearer string) error {
 	h.log.Info("host attached", "agent", h.hello.Agent.Version, "plugin", h.hello.Plugin, "turns", len(h.hello.Turns))
 	h.wait.Go(func() { h.keepAlive(ctx) })
 	h.wait.Go(func() { h.sendBacklog(ctx, start) })
+	h.wait.Go(func() { h.serveGets(ctx) })
 	return h.readFrames(ctx)
 }
 
@@ -217,6 +223,9 @@ func (h *hostSession) welcome(a *hub.Actor, known iris.HostMark) (start int64) {
 	}
 	h.hello.Received, h.counted, h.taken, h.acked = received, known.Received, s.Host.Seq, s.Host.Seq
 	ack := link.HelloAck{GatewayID: h.gateway.ID, Acked: s.Host.Seq, Received: received}
+	if h.server.cfg.Media != nil {
+		ack.MediaMaxBytes = h.server.cfg.MediaMaxBytes
+	}
 	h.socket.Send(string(link.Encode(link.TypeHelloAck, ack)))
 	return min(received, known.Received)
 }
@@ -325,6 +334,7 @@ func (h *hostSession) detach() {
 			a.DetachHost(h.host)
 		})
 	}
+	h.endPut(errCut)
 	h.wait.Wait()
 	h.release()
 }

@@ -1,0 +1,284 @@
+package handlers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+
+	"github.com/coder/websocket"
+
+	"iris-gateway/handlers/link"
+	"iris-gateway/iris"
+)
+
+// Bounds of what moves over a host's link.
+const (
+	mediaFrame  = 64 << 10 // bytes of a binary frame to the host
+	maxPutAhead = 4        // frames of a put that wait for the store; then the host has to wait
+	maxGets     = 16       // gets that wait for the one under way
+)
+
+// errNoMedia says that media is off.
+var errNoMedia = iris.Errorf(iris.CodeUnsupported, "this gateway keeps no media")
+
+// hostPut is a medium that the host brings (host link: Media). The session's
+// reader feeds it, a goroutine of its own gives it to the store: a slow store
+// does not hold up the host's other frames until maxPutAhead is full.
+type hostPut struct {
+	frame  link.MediaPut
+	chunks chan []byte   // closed by the reader when no more will come
+	ended  bool          // chunks is closed; owned by the reader
+	broken error         // why the rest never comes; set before chunks is closed
+	over   chan struct{} // closed once it has been answered
+}
+
+// handleMedia does what a frame about media asks for. One that is malformed is
+// answered, too: the host waits.
+func (h *hostSession) handleMedia(ctx context.Context, kind string, data []byte) error {
+	switch kind {
+	case link.TypeMediaPut:
+		f, err := link.Decode[link.MediaPut](data)
+		h.endPut(iris.Errorf(iris.CodeUnsupported, "another media.put began before the end of this one"))
+		if err != nil {
+			h.ackPut(mediaID(data), err)
+			return err
+		}
+		h.mediaPut(ctx, f)
+	case link.TypeMediaPutEnd:
+		f, err := link.Decode[link.MediaPutEnd](data)
+		if err != nil {
+			return err
+		}
+		if h.put != nil && h.put.frame.MediaID == f.MediaID {
+			h.endPut(nil)
+		}
+	case link.TypeMediaGet:
+		f, err := link.Decode[link.MediaGet](data)
+		if err != nil {
+			h.refuseGet(mediaID(data), err)
+			return err
+		}
+		h.mediaGet(f)
+	}
+	return nil
+}
+
+// mediaID is what a frame that cannot be read is about, if even that can be told.
+func mediaID(data []byte) string {
+	f, _ := link.Decode[struct {
+		MediaID string `json:"media_id"`
+	}](data)
+	return f.MediaID
+}
+
+// putting reports whether bytes are wanted.
+func (h *hostSession) putting() bool { return h.put != nil && !h.put.ended }
+
+// mediaPut begins a put, once the one before has been answered.
+func (h *hostSession) mediaPut(ctx context.Context, f link.MediaPut) {
+	if h.put != nil {
+		select {
+		case <-h.put.over:
+		case <-ctx.Done():
+		}
+	}
+	p := &hostPut{frame: f, chunks: make(chan []byte, maxPutAhead), over: make(chan struct{})}
+	h.put = p
+	h.wait.Go(func() { h.runPut(ctx, p) })
+}
+
+// mediaBytes takes a binary frame. Those that belong to no put, or to one that
+// was answered already, are swallowed.
+func (h *hostSession) mediaBytes(ctx context.Context, data []byte) error {
+	if !h.putting() {
+		return nil
+	}
+	select {
+	case h.put.chunks <- data:
+	case <-h.put.over:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
+}
+
+// endPut says that no more bytes will come: all have, if broken is nil.
+func (h *hostSession) endPut(broken error) {
+	if h.putting() {
+		h.put.ended, h.put.broken = true, broken
+		close(h.put.chunks)
+	}
+}
+
+// runPut takes a medium and says what became of it.
+func (h *hostSession) runPut(ctx context.Context, p *hostPut) {
+	defer close(p.over)
+	err := h.store(ctx, p)
+	if errors.Is(err, errCut) {
+		return // nobody waits for an answer
+	}
+	if err != nil {
+		h.log.Warn("media of the host not taken", "media", printable(p.frame.MediaID), "err", err)
+	}
+	h.ackPut(p.frame.MediaID, err)
+}
+
+// errCut says that the connection ended in the middle of a put.
+var errCut = errors.New("the connection has ended")
+
+// ackPut says that a medium was taken, or why not.
+func (h *hostSession) ackPut(id string, err error) {
+	ack := link.MediaPutAck{MediaID: id, OK: err == nil}
+	if err != nil {
+		e := public(err)
+		ack.Code, ack.Message = e.Code, e.Message
+	}
+	h.socket.Send(string(link.Encode(link.TypeMediaPutAck, ack)))
+}
+
+// store streams a put into the store. What came of one that is cut, or that the
+// store cannot take now, is kept for its next attempt.
+func (h *hostSession) store(ctx context.Context, p *hostPut) error {
+	media := h.server.cfg.Media
+	if media == nil {
+		return errNoMedia
+	}
+	f := p.frame
+	upload, err := media.BeginUpload(ctx, h.gateway.ID, iris.HostUpload(f.MediaID), iris.Media{
+		ID: f.MediaID, Kind: f.Kind, MIME: f.Mime, Size: f.Size, Filename: f.Filename,
+	}, f.Resume)
+	if err != nil {
+		return err
+	}
+	if f.Resume {
+		ready := link.MediaPutReady{MediaID: f.MediaID, Offset: upload.Offset()}
+		h.socket.Send(string(link.Encode(link.TypeMediaPutReady, ready)))
+	}
+	if err = fill(ctx, upload, p); err == nil {
+		return nil
+	}
+	leave := upload.Suspend
+	if isPublic(err) { // what came is not what was announced
+		leave = upload.Abort
+	}
+	if err := leave(); err != nil {
+		h.log.Warn("media: leave an upload", "err", err)
+	}
+	return err
+}
+
+// fill gives the bytes of a put to its upload.
+func fill(ctx context.Context, upload iris.Upload, p *hostPut) error {
+	for chunk := range p.chunks {
+		if _, err := upload.Write(chunk); err != nil {
+			return err
+		}
+	}
+	if p.broken != nil {
+		return p.broken
+	}
+	_, err := upload.Finish(ctx, p.frame.SHA256)
+	return err
+}
+
+// mediaGet queues a get.
+func (h *hostSession) mediaGet(f link.MediaGet) {
+	select {
+	case h.gets <- f:
+	default:
+		h.refuseGet(f.MediaID, iris.Errorf(iris.CodeRateLimited, "%d media.get wait already: wait for media.get.end", maxGets))
+	}
+}
+
+// refuseGet answers a get that is not served.
+func (h *hostSession) refuseGet(id string, err error) {
+	e := public(err)
+	end := link.MediaGetEnd{MediaID: id, Code: e.Code, Message: e.Message}
+	h.socket.Send(string(link.Encode(link.TypeMediaGetEnd, end)))
+}
+
+// serveGets answers the gets one after the other.
+func (h *hostSession) serveGets(ctx context.Context) {
+	for {
+		select {
+		case f := <-h.gets:
+			if h.serveGet(ctx, f) != nil {
+				return // the connection has ended
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// serveGet brings a medium to the host. Its frames are written here and not
+// queued: the connection sets the pace, and the session's other frames go in
+// between, for it lets one writer after the other have its turn.
+func (h *hostSession) serveGet(ctx context.Context, f link.MediaGet) error {
+	if h.server.cfg.Media == nil {
+		return h.endGet(ctx, f, errNoMedia)
+	}
+	m, bytes, err := h.server.cfg.Media.OpenMedia(ctx, h.gateway.ID, f.MediaID, f.Offset, -1)
+	if err != nil {
+		return h.endGet(ctx, f, err)
+	}
+	defer bytes.Close()
+	start := link.MediaGetStart{MediaID: m.ID, Size: m.Size, Mime: m.MIME, SHA256: m.SHA256}
+	if err := h.write(ctx, websocket.MessageText, link.Encode(link.TypeMediaGetStart, start)); err != nil {
+		return err
+	}
+	chunk := make([]byte, mediaFrame)
+	for left := m.Size - f.Offset; left > 0; {
+		n, err := io.ReadFull(bytes, chunk[:min(left, mediaFrame)])
+		if err != nil {
+			return h.endGet(ctx, f, err)
+		}
+		if err := h.write(ctx, websocket.MessageBinary, chunk[:n]); err != nil {
+			return err
+		}
+		left -= int64(n)
+	}
+	return h.endGet(ctx, f, nil)
+}
+
+// endGet ends a get, with an error if there is one.
+func (h *hostSession) endGet(ctx context.Context, f link.MediaGet, err error) error {
+	end := link.MediaGetEnd{MediaID: f.MediaID, OK: err == nil}
+	if err != nil {
+		e := public(err)
+		end.Code, end.Message = e.Code, e.Message
+		h.log.Warn("media for the host not sent", "media", printable(f.MediaID), "err", err)
+	}
+	return h.write(ctx, websocket.MessageText, link.Encode(link.TypeMediaGetEnd, end))
+}
+
+// write writes a frame past the queue.
+func (h *hostSession) write(ctx context.Context, kind websocket.MessageType, frame []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, hostWriteWait)
+	defer cancel()
+	return h.ws.Write(ctx, kind, frame)
+}
+
+// described returns a media event with what the store knows of its medium, which
+// it has looked at. A medium that it does not have is an [iris.Error]: then the
+// event can never be taken.
+func (h *hostSession) described(ctx context.Context, ev link.Event) (link.Event, error) {
+	if ev.Kind != link.KindMedia {
+		return ev, nil
+	}
+	if h.server.cfg.Media == nil {
+		return ev, errNoMedia
+	}
+	b, err := link.Decode[link.Media](ev.Body)
+	if err != nil {
+		return ev, err
+	}
+	m, err := h.server.cfg.Media.Media(ctx, h.gateway.ID, b.MediaID)
+	if err != nil {
+		return ev, err
+	}
+	b.Kind, b.Mime, b.Size, b.SHA256, b.Filename = m.Kind, m.MIME, m.Size, m.SHA256, m.Filename
+	ev.Body, err = json.Marshal(b)
+	return ev, err
+}
