@@ -36,6 +36,7 @@ type Agent struct {
 	process string
 	lanes   *lanes
 	prompts *prompts
+	outbox  *outbox
 }
 
 // Version and model that the agent claims.
@@ -52,7 +53,7 @@ func New(cfg Config) *Agent {
 	if cfg.MaxRetry == 0 {
 		cfg.MaxRetry = time.Minute
 	}
-	a := &Agent{cfg: cfg, spool: newSpool(), process: iris.NewID("p_"), prompts: newPrompts()}
+	a := &Agent{cfg: cfg, spool: newSpool(), process: iris.NewID("p_"), prompts: newPrompts(), outbox: newOutbox()}
 	a.lanes = newLanes(a)
 	return a
 }
@@ -132,6 +133,7 @@ func (a *Agent) connect(ctx context.Context) (attached bool, err error) {
 	defer wg.Wait()
 	defer end()
 	wg.Go(func() { a.write(session, conn) })
+	wg.Go(func() { a.bring(session, conn) })
 	wg.Go(func() { ping(session, conn) })
 	wg.Go(func() {
 		select {
@@ -189,6 +191,15 @@ func (a *Agent) read(session, ctx context.Context, conn *websocket.Conn) error {
 				return err
 			}
 			a.spool.acked(acked.Seq)
+		case link.TypeMediaPutAck:
+			ack, err := link.Decode[link.MediaPutAck](data)
+			if err != nil {
+				return err
+			}
+			select {
+			case a.outbox.acks <- ack:
+			case <-session.Done():
+			}
 		case link.TypeInbound:
 			if err := a.inbound(ctx, data); err != nil {
 				return err

@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"image/png"
 	"log/slog"
 	"slices"
 	"strings"
@@ -196,6 +197,34 @@ func TestGatewayRestartsInTheMiddle(t *testing.T) {
 	if len(starts) != 1 || len(stops) != 1 || stops[0].MessageID != starts[0].MessageID ||
 		stops[0].Interrupted || !strings.HasSuffix(stops[0].FinalText, "Thank you for watching.") {
 		t.Errorf("started %+v, stopped %+v", starts, stops)
+	}
+}
+
+// A picture is painted, brought to the gateway and offered, also when the gateway
+// restarts meanwhile.
+func TestPicture(t *testing.T) {
+	t.Parallel()
+	g, client, frames := talk(t, 0)
+	send(t, client, "paint me a picture")
+	got := until(t, frames, "media.offer")
+	g.Restart()
+	send(t, client, "one more picture please")
+	got = append(got, until(t, frames, "media.offer")...)
+	got = append(got, until(t, frames, "message")...)
+	for _, offer := range payload[wire.MediaOffer](t, got, "media.offer") {
+		m, r, err := g.Store.OpenMedia(t.Context(), g.ID, offer.MediaID, 0, -1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		img, err := png.Decode(r)
+		if err != nil || img.Bounds().Dx() != 480 || m.MIME != "image/png" {
+			t.Errorf("%+v: %v", m, err)
+		}
+	}
+	last := payload[wire.Message](t, got, "message")
+	if len(last) == 0 || len(last[len(last)-1].Media) != 1 || last[len(last)-1].Text != "A rainbow, all by myself." {
+		t.Errorf("message %+v", last)
 	}
 }
 

@@ -57,6 +57,9 @@ func (a *Agent) perform(ctx context.Context, t *turn, m link.Message) error {
 	t.modelEnd(s.answer, s.thought, false)
 	a.spool.add(t, link.KindAnswer, "", link.Answer{Text: s.answer}, nil)
 	t.final(id, s.answer, m.MessageID, began)
+	if s.picture != "" {
+		a.show(t, s.picture, m.MessageID)
+	}
 	return nil
 }
 

@@ -17,6 +17,7 @@ type script struct {
 	then    *toolCall // runs when an approval was given
 	thought string    // the reasoning behind the answer
 	answer  string
+	picture string // caption of a picture that follows; "" for none
 }
 
 // step is a beat, and the tools it leads to.
@@ -41,6 +42,7 @@ const help = `I am the small agent built into Iris. I have no model, only a few 
 - "terminal": several tools, one of them fails
 - "dinner": I ask you a question, and wait for the answer
 - "delete": I ask whether I may
+- "picture": I paint one for you
 - /model, /reasoning, /undo: menus, which you answer when you like
 - "think": I show what I think
 - "long": a long answer, to watch it stream, or to send /stop meanwhile
@@ -96,6 +98,14 @@ func scriptFor(m link.Message) script {
 		return dinner()
 	case has("delete", "danger"):
 		return danger()
+	case has("picture", "photo", "image", "paint", "rainbow"):
+		return script{
+			thought: "A picture is a file: its bytes go to the gateway, and then the message that shows it.",
+			answer:  "Here is what I can paint.",
+			picture: "A rainbow, all by myself.",
+		}
+	case len(m.Media) > 0:
+		return received(m)
 	case has("hermes", "connect"):
 		return script{thought: "Somebody wants to replace me. That is what I am for.", answer: hermesHowTo}
 	case has("long", "markdown", "story"):
@@ -115,6 +125,18 @@ func scriptFor(m link.Message) script {
 	return script{
 		thought: "I know none of these words, so I say what I understood.",
 		answer:  fmt.Sprintf("You wrote %s. That is %d words, and they came here through the gateway. I know only a few tricks: say \"help\" to see them.", quoted(m.Text), len(strings.Fields(m.Text))),
+	}
+}
+
+// received says which files came with a message.
+func received(m link.Message) script {
+	var files []string
+	for _, f := range m.Media {
+		files = append(files, fmt.Sprintf("- `%s`, %s, %d bytes", f.Filename, f.Mime, f.Size))
+	}
+	return script{
+		thought: "Somebody sent something. I have no eyes, but I can count.",
+		answer:  "Thank you, I have got:\n\n" + strings.Join(files, "\n"),
 	}
 }
 

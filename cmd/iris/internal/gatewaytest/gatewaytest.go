@@ -25,10 +25,10 @@ type Gateway struct {
 	Admin     *admin.Client
 	ID        string
 	HostToken string
+	Store     *memstore.Store // what it keeps, media too
 
 	t     testing.TB
 	token string
-	store *memstore.Store
 
 	mu    sync.Mutex
 	conns map[net.Conn]bool
@@ -38,7 +38,7 @@ type Gateway struct {
 // Start starts a gateway that ends with the test.
 func Start(t testing.TB) *Gateway {
 	t.Helper()
-	g := &Gateway{t: t, token: iris.NewToken(), store: memstore.New(), conns: map[net.Conn]bool{}}
+	g := &Gateway{t: t, token: iris.NewToken(), Store: memstore.New(), conns: map[net.Conn]bool{}}
 	g.start("127.0.0.1:0")
 	t.Cleanup(func() { g.stop() })
 	client, err := admin.New("http://"+g.Addr, g.token)
@@ -99,7 +99,8 @@ func (g *Gateway) start(addr string) {
 	g.Addr = ln.Addr().String()
 	log := slog.New(slog.DiscardHandler)
 	srv := handlers.New(handlers.Config{
-		Store: g.store, Hub: hub.New(hub.Config{Store: g.store, LogEntries: 2048, Log: log}),
+		Store: g.Store, Hub: hub.New(hub.Config{Store: g.Store, LogEntries: 2048, Log: log}),
+		Media: g.Store, MediaMaxBytes: g.Store.Limits.MaxBytes,
 		AdminToken: g.token, MaxSockets: 100, Log: log,
 	})
 	hs := &http.Server{Handler: srv}
