@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"errors"
+	"io"
 
 	"iris-gateway/handlers/wire"
 	"iris-gateway/iris"
@@ -14,16 +15,25 @@ const maxMalformed = 20
 // readFrames reads requests until the connection ends.
 func (d *deviceSession) readFrames(ctx context.Context) error {
 	for {
-		binary, data, err := read(ctx, d.ws)
+		binary, r, err := reader(ctx, d.ws)
 		if err != nil {
 			return err
 		}
 		if binary {
-			d.reply(nil, iris.Errorf(iris.CodeUnsupported, "binary frame without a transfer"))
+			if err := d.readBinary(ctx, r); err != nil {
+				return err
+			}
 			continue
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			return err
 		}
 		over := d.limits.frame()
 		req, err := wire.Decode(data)
+		if (over != nil || err != nil) && req.Type == wire.TypeMediaUploadStart {
+			d.uploads.fail()
+		}
 		switch {
 		case errors.Is(err, wire.ErrMalformed):
 			if d.malformed++; d.malformed >= maxMalformed {
@@ -78,24 +88,24 @@ func (d *deviceSession) handle(ctx context.Context, req wire.Request) error {
 	case wire.TypeHello:
 		return iris.Errorf(iris.CodeUnsupported, "hello was said already")
 	default:
-		return d.handleLater(ctx, req)
+		return d.handleMore(ctx, req)
 	}
 }
 
-// handleLater does the rest of the switch: what deletes, what is refused so far,
-// and what is not known.
-func (d *deviceSession) handleLater(ctx context.Context, req wire.Request) error {
+// handleMore does the rest of the switch: what deletes, media, and what is not
+// known.
+func (d *deviceSession) handleMore(ctx context.Context, req wire.Request) error {
 	switch req.Type {
 	case wire.TypeMessageDelete:
 		return d.handleMessageDelete(ctx, req)
 	case wire.TypeChannelDelete:
 		return d.handleChannelDelete(ctx, req)
 	case wire.TypeMediaUploadStart:
-		return d.handleMediaUploadStart(req)
+		return d.handleMediaUploadStart(ctx, req)
 	case wire.TypeMediaUploadEnd:
-		return d.handleMediaUploadEnd(req)
+		return d.handleMediaUploadEnd(ctx, req)
 	case wire.TypeMediaPull:
-		return d.handleMediaPull(req)
+		return d.handleMediaPull(ctx, req)
 	}
 	if req.ID == nil {
 		return nil // unknown frames are ignored

@@ -44,6 +44,8 @@ type deviceSession struct {
 	pushes  string // how the gateway wakes it
 	fresh   bool   // first connection of the device: it begins at the head
 	syncs   chan syncRequest
+	uploads uploads        // its reader's
+	pulls   chan pull      // nil before the first
 	wait    sync.WaitGroup // goroutines of the session
 
 	malformed int
@@ -227,6 +229,9 @@ func (d *deviceSession) welcome(a *hub.Actor, cursor int64, id wire.RequestID) {
 		SyncCursor:       d.device.Cursor,
 		LastPushedCursor: d.device.LastPushed,
 		Channels:         channels(a.State(), a.State().Gateway.DefaultChat),
+	}
+	if d.server.cfg.Media != nil {
+		ack.ServerCaps.Media, ack.ServerCaps.MediaMaxBytes = true, d.server.cfg.MediaMaxBytes
 	}
 	if d.fresh {
 		ack.SyncCursor = cursor

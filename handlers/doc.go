@@ -14,7 +14,9 @@
 //	  read.receipt                   reads.go
 //	  commands.*                     commands.go
 //	  fcm.register                   registrations.go
-//	  what is refused so far         later.go
+//	  media.upload.*, binary frames  media_upload.go (what the reader does), media_intake.go (what is stored)
+//	  media.pull                     media_pull.go; media_window.go (its pace)
+//	  media_refs                     media.go
 //	  receipts (pings and pongs)     receipts.go
 //	GET /host                        host_socket.go (opening), host_session.go (frames), host_events.go (events → log)
 //	  titles, threads, done          host_directory.go

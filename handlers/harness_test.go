@@ -237,7 +237,9 @@ func (p *peer) until(what string, match func(frame) bool) frame {
 			if match(f) {
 				return f
 			}
-			seen = append(seen, fmt.Sprint(f))
+			if !f.is("binary") {
+				seen = append(seen, fmt.Sprint(f))
+			}
 		case <-timeout:
 			p.t.Fatalf("%s: no %s within %v; came: %v", p.name, what, patience, seen)
 		}

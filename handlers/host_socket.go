@@ -222,10 +222,7 @@ func (h *hostSession) welcome(a *hub.Actor, known iris.HostMark) (start int64) {
 		received = max(received, known.Received)
 	}
 	h.hello.Received, h.counted, h.taken, h.acked = received, known.Received, s.Host.Seq, s.Host.Seq
-	ack := link.HelloAck{GatewayID: h.gateway.ID, Acked: s.Host.Seq, Received: received}
-	if h.server.cfg.Media != nil {
-		ack.MediaMaxBytes = h.server.cfg.MediaMaxBytes
-	}
+	ack := link.HelloAck{GatewayID: h.gateway.ID, Acked: s.Host.Seq, Received: received, MediaMaxBytes: h.server.cfg.MediaMaxBytes}
 	h.socket.Send(string(link.Encode(link.TypeHelloAck, ack)))
 	return min(received, known.Received)
 }

@@ -19,15 +19,19 @@ func (d *deviceSession) handleMessageSend(ctx context.Context, req wire.Request)
 	if err != nil {
 		return err
 	}
-	if len(p.MediaRefs) > 0 {
-		return iris.Errorf(iris.CodeUnsupported, "media_refs: this gateway does not take media yet")
-	}
 	if err := d.limits.message(); err != nil {
 		return err
 	}
 	m := iris.Message{
 		ID: d.messageID(p.ClientID), Lane: req.Lane, Role: iris.RoleUser, Text: p.Text, ReplyTo: p.ReplyTo,
 		At: messageTime(),
+	}
+	if m.Media, err = d.attached(ctx, p.MediaRefs); err != nil {
+		if p.ClientID == "" || iris.ErrorCode(err) != iris.CodeNotFound {
+			return err
+		}
+		d.sentBefore(ctx, req, m.ID, err) // perhaps its media were deleted since
+		return nil
 	}
 	quoted, err := d.quote(ctx, p.ReplyTo)
 	if err != nil {
@@ -140,7 +144,7 @@ func (d *deviceSession) compose(s *hub.State, m iris.Message, thread string, quo
 	draft.Inbound = []string{link.EncodeItem(link.Item{
 		Kind: link.InboundMessage, ChatID: m.Lane.ChatID, ThreadID: m.Lane.ThreadID,
 		Body: link.Message{
-			MessageID: m.ID, Text: m.Text, ReplyTo: quoted, Channel: names,
+			MessageID: m.ID, Text: m.Text, ReplyTo: quoted, Media: attachments(m.Media), Channel: names,
 			Device: link.Device{DeviceID: d.device.ID, Name: d.device.Name},
 		},
 	})}
@@ -195,5 +199,6 @@ func messageFrame(m iris.Message) wire.Message {
 	return wire.Message{
 		MessageID: m.ID, Role: m.Role, Text: m.Text, Commentary: m.Commentary, Reasoning: m.Reasoning,
 		ReplyTo: m.ReplyTo, Model: m.Model, Tokens: m.Tokens, TS: millis(m.At), Runtime: m.Runtime,
+		Media: mediaFrames(m.Media),
 	}
 }

@@ -206,13 +206,30 @@ var steps = []step{
 		answer: "error", has: map[string]any{"code": "not_found"},
 	},
 	{name: "search", send: `{"type":"search","id":{id},"payload":{"query":"deploy"}}`, answer: "search.results", has: map[string]any{"query": "deploy", "scope": "all", "has_more": false}},
-	{name: "media.upload.start", send: `{"type":"media.upload.start","id":{id},"payload":{"media_ref":"m"}}`, answer: "error", has: map[string]any{"code": "unsupported"}},
-	{name: "media.upload.end", send: `{"type":"media.upload.end","id":{id},"payload":{"media_ref":"m"}}`, answer: "error", has: map[string]any{"code": "unsupported"}},
-	{name: "media.pull", send: `{"type":"media.pull","id":{id},"payload":{"media_id":"m"}}`, answer: "error", has: map[string]any{"code": "unsupported"}},
+	{
+		name: "media.upload.start", send: `{"type":"media.upload.start","id":{id},"payload":{"media_ref":"mu","kind":"image","mime":"image/png","size":0,"filename":"a.png","resume":true}}`,
+		answer: "media.upload.ready", has: map[string]any{"media_ref": "mu", "offset": 0.0},
+	},
+	{
+		name: "media.upload.end", send: `{"type":"media.upload.end","id":{id},"payload":{"media_ref":"mu","sha256":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}}`,
+		answer: "media.upload.ack", has: map[string]any{"media_ref": "mu", "ok": true},
+	},
+	{
+		name: "message.send", send: `{"type":"message.send","id":{id},"payload":{"text":"","media_refs":["mu"]}}`,
+		answer: "message", others: []string{"message"}, log: []string{"message"}, asks: []string{"message"},
+		after: func(w *world, answer frame) {
+			w.vars["medium"] = answer.payload()["media"].([]any)[0].(map[string]any)["media_id"].(string)
+		},
+	},
+	{
+		name: "media.pull", send: `{"type":"media.pull","id":{id},"payload":{"media_id":"{medium}"}}`,
+		answer: "media.pull", has: map[string]any{"size": 0.0, "filename": "a.png", "offset": 0.0}, mine: []string{"media.pull.end"},
+	},
+	{name: "media.pull", send: `{"type":"media.pull","id":{id},"payload":{"media_id":"md_none"}}`, answer: "error", has: map[string]any{"code": "not_found"}},
 }
 
 // unbuilt are the types of frames whose issues come later.
-var unbuilt = []string{"media.offer", "media.upload.ready", "media.upload.ack", "media.pull", "media.pull.end"}
+var unbuilt = []string{"media.offer"}
 
 func TestEveryFrame(t *testing.T) {
 	t.Parallel()
@@ -271,7 +288,7 @@ func (w *world) walk(id int, s step) {
 	w.see(answer)
 	w.see(mine...)
 	for _, f := range w.collect(w.phone) {
-		if f["id"] != nil {
+		if f["id"] != nil && !f.is("media.pull.end") { // which follows its header
 			w.Errorf("%s: a second answer: %v", title, f)
 		}
 		mine = append(mine, f)

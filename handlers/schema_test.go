@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"iris-gateway/cloudstore"
+	"iris-gateway/iris"
 	"iris-gateway/testenv"
 )
 
@@ -74,7 +75,10 @@ func goldenTypes(t testing.TB, requests bool) []string {
 // firestore opens a store on the emulator, in a project of its own.
 func firestore(t testing.TB) store {
 	t.Helper()
-	s, err := cloudstore.Open(t.Context(), cloudstore.Config{Project: testenv.Firestore(t).Project, MaxSockets: 10})
+	s, err := cloudstore.Open(t.Context(), cloudstore.Config{
+		Project: testenv.Firestore(t).Project, MaxSockets: 10, Bucket: testenv.Bucket(t),
+		Media: iris.MediaLimits{MaxBytes: 64 << 20, Quota: 512 << 20},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

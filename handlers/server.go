@@ -118,6 +118,9 @@ func New(cfg Config) *Server {
 		cfg.Tracer = noop.Tracer{}
 	}
 	ctx, end := context.WithCancel(context.Background())
+	if cfg.Media == nil {
+		cfg.MediaMaxBytes = 0
+	}
 	s := &Server{
 		cfg: cfg, log: cfg.Log, tracer: cfg.Tracer, mux: http.NewServeMux(), admin: sha256.Sum256([]byte(cfg.AdminToken)),
 		ctx: ctx, end: end, sockets: map[*hub.Socket]bool{}, limits: newLimits(cfg.RateLimits),

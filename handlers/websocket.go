@@ -30,6 +30,11 @@ func (c conn) Write(ctx context.Context, frame []byte) error {
 	return c.ws.Write(ctx, websocket.MessageText, frame)
 }
 
+// WriteBinary implements hub.Conn.
+func (c conn) WriteBinary(ctx context.Context, frame []byte) error {
+	return c.ws.Write(ctx, websocket.MessageBinary, frame)
+}
+
 // Close implements hub.Conn. The library waits up to 5 s for a silent peer,
 // hence the goroutine.
 func (c conn) Close(code int, reason string) {
@@ -73,20 +78,37 @@ func accept(w http.ResponseWriter, r *http.Request, limit int64) (*websocket.Con
 
 // read returns the next frame. What is too large ends the connection with 1009.
 func read(ctx context.Context, ws *websocket.Conn) (binary bool, data []byte, err error) {
-	kind, r, err := ws.Reader(ctx)
+	binary, r, err := reader(ctx, ws)
 	if err != nil {
 		return false, nil, err
 	}
-	if kind == websocket.MessageText {
-		data, err = io.ReadAll(r)
-		return false, data, err
+	data, err = io.ReadAll(r)
+	return binary, data, err
+}
+
+// reader returns a reader of the next frame, which must be read to its end.
+func reader(ctx context.Context, ws *websocket.Conn) (binary bool, r io.Reader, err error) {
+	kind, r, err := ws.Reader(ctx)
+	if err != nil || kind == websocket.MessageText {
+		return false, r, err
 	}
-	data, err = io.ReadAll(io.LimitReader(r, wire.MaxBinaryFrame+1))
-	if err == nil && len(data) > wire.MaxBinaryFrame {
-		err = &wire.CloseError{Code: wire.CloseTooBig, Err: iris.Errorf(iris.CodeUnsupported,
+	return true, &binaryFrame{r, wire.MaxBinaryFrame}, nil
+}
+
+// binaryFrame reads a binary frame, and fails when it is too large.
+type binaryFrame struct {
+	r    io.Reader
+	left int // bytes that are allowed
+}
+
+// Read implements io.Reader.
+func (f *binaryFrame) Read(p []byte) (int, error) {
+	n, err := f.r.Read(p)
+	if f.left -= n; f.left < 0 {
+		return 0, &wire.CloseError{Code: wire.CloseTooBig, Err: iris.Errorf(iris.CodeUnsupported,
 			"binary frame of more than %d bytes", wire.MaxBinaryFrame)}
 	}
-	return true, data, err
+	return n, err
 }
 
 // closeError says how a connection ends that failed with err: with the close

@@ -13,6 +13,8 @@ type Conn interface {
 	// Write sends one text frame. It returns when the frame has been handed
 	// to the connection, or an error after which the connection is dead.
 	Write(ctx context.Context, frame []byte) error
+	// WriteBinary sends one binary frame, like Write.
+	WriteBinary(ctx context.Context, frame []byte) error
 	// Close ends the connection with a code and a reason. It does not block
 	// for more than a second.
 	Close(code int, reason string)
@@ -24,6 +26,7 @@ const (
 	maxQueueFrames = 1024
 	maxQueueBytes  = 4 << 20
 	writeTimeout   = 20 * time.Second
+	binaryTimeout  = time.Minute // they are large, and their peer may be slow
 )
 
 // Socket is the sending half of a connection: a bounded queue and the
@@ -48,10 +51,13 @@ type Socket struct {
 
 type outgoing struct {
 	frame   string
+	binary  []byte // instead of frame: bytes of a medium
 	key     string // of a live frame
 	mark    int64  // cursor that is complete once this has been written
 	dropped bool   // a newer live frame took its place
 }
+
+func (o *outgoing) size() int { return len(o.frame) + len(o.binary) }
 
 type closing struct {
 	code   int
@@ -78,6 +84,20 @@ func (s *Socket) Wait() { <-s.ended }
 // closes the socket with 1013: sync brings what is missing.
 func (s *Socket) Send(frame string) { s.put(&outgoing{frame: frame}) }
 
+// SendBinary queues bytes of a medium once all that was queued before has been
+// written: other frames go in between, and the peer is as slow as it likes. The
+// bytes must stay as they are until the next SendBinary or WaitIdle has
+// returned. It returns an error if ctx or the socket ends first.
+func (s *Socket) SendBinary(ctx context.Context, data []byte) error {
+	if err := s.WaitIdle(ctx); err != nil {
+		return err
+	}
+	if len(data) > 0 {
+		s.put(&outgoing{binary: data})
+	}
+	return nil
+}
+
 // Mark says that with the frames so far the peer has everything up to cursor.
 func (s *Socket) Mark(cursor int64) { s.put(&outgoing{mark: cursor}) }
 
@@ -95,7 +115,7 @@ func (s *Socket) put(o *outgoing) {
 		s.drop(old)
 		s.metrics.LiveMerged.Inc()
 	}
-	if s.frames >= maxQueueFrames || s.bytes+len(o.frame) > maxQueueBytes {
+	if s.frames >= maxQueueFrames || s.bytes+o.size() > maxQueueBytes {
 		if o.key == "" {
 			s.queue = nil
 			s.metrics.SlowConsumers.Inc()
@@ -106,9 +126,9 @@ func (s *Socket) put(o *outgoing) {
 		return
 	}
 	s.queue = append(s.queue, o)
-	if o.frame != "" {
+	if o.size() > 0 {
 		s.frames++
-		s.bytes += len(o.frame)
+		s.bytes += o.size()
 	}
 	if o.key != "" {
 		s.live[o.key] = o
@@ -193,9 +213,9 @@ func (s *Socket) next() (*outgoing, *closing) {
 func (s *Socket) sent(o *outgoing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o.frame != "" {
+	if o.size() > 0 {
 		s.frames--
-		s.bytes -= len(o.frame)
+		s.bytes -= o.size()
 	}
 }
 
@@ -229,14 +249,17 @@ func (s *Socket) run() {
 
 // write sends one frame; it reports whether the connection is still good.
 func (s *Socket) write(o *outgoing, closing bool) bool {
-	timeout := writeTimeout
+	timeout, write, data := writeTimeout, s.conn.Write, []byte(o.frame)
+	if o.binary != nil {
+		timeout, write, data = binaryTimeout, s.conn.WriteBinary, o.binary
+	}
 	if closing {
 		timeout = time.Second
 	}
-	if o.frame != "" {
+	if len(data) > 0 {
 		ctx, cancel := context.WithTimeout(s.ctx, timeout)
 		defer cancel()
-		if s.conn.Write(ctx, []byte(o.frame)) != nil {
+		if write(ctx, data) != nil {
 			return false
 		}
 	}

@@ -33,6 +33,8 @@ func (p *pipe) Write(ctx context.Context, frame []byte) error {
 	}
 }
 
+func (p *pipe) WriteBinary(ctx context.Context, frame []byte) error { return p.Write(ctx, frame) }
+
 func (p *pipe) Close(code int, reason string) { p.code, p.reason = code, reason }
 
 // read lets n frames pass and returns all that have come since the last read.

@@ -29,6 +29,9 @@ func (c *told) Write(_ context.Context, frame []byte) error {
 	return nil
 }
 
+// WriteBinary implements hub.Conn; nobody sends media here.
+func (*told) WriteBinary(context.Context, []byte) error { return nil }
+
 func (c *told) Close(int, string) {}
 
 // statuses returns the states that were told since the last call.

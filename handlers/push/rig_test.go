@@ -220,8 +220,9 @@ func nothing(*hub.Actor) {}
 // nowhere is a connection that takes everything.
 type nowhere struct{}
 
-func (nowhere) Write(context.Context, []byte) error { return nil }
-func (nowhere) Close(int, string)                   {}
+func (nowhere) Write(context.Context, []byte) error       { return nil }
+func (nowhere) WriteBinary(context.Context, []byte) error { return nil }
+func (nowhere) Close(int, string)                         {}
 
 // attach gives a device a living link; what it confirms is set by the result.
 func (r *rig) attach(id string) *atomic.Int64 {

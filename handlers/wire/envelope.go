@@ -28,6 +28,7 @@ const (
 	MaxPrefix      = 128       // bytes of a command that is typed
 	MaxQuery       = 1 << 10   // bytes
 	MaxFilename    = 255       // bytes
+	MaxUploadName  = 4096      // bytes of the filename that a device says: it is shortened
 	MaxFCMToken    = 4 << 10   // bytes
 	MaxNtfyTopic   = 64        // bytes
 )

@@ -158,7 +158,7 @@ func FuzzRegister(f *testing.F) {
 
 func FuzzMedia(f *testing.F) {
 	fuzzPayload(f, func(t *testing.T, p wire.MediaUploadStart) {
-		if p.MediaRef == "" || p.Size < 0 || len(p.Filename) > wire.MaxFilename {
+		if p.MediaRef == "" || p.Size < 0 || len(p.Filename) > wire.MaxUploadName {
 			t.Errorf("accepted %+v", p)
 		}
 	})

@@ -98,7 +98,7 @@ func (m *MediaUploadStart) Validate() error {
 	m.Filename = CleanName(m.Filename)
 	return cmp.Or(
 		CheckID("media_ref", m.MediaRef), CheckID("kind", m.Kind), CheckID("mime", m.Mime),
-		checkLength("filename", m.Filename, MaxFilename),
+		checkLength("filename", m.Filename, MaxUploadName),
 	)
 }
 

@@ -100,6 +100,7 @@ func (l *Library) resume(ctx context.Context, g string, row Row) (_ iris.Upload,
 		return nil, err
 	}
 	u := l.upload(ctx, g, row)
+	u.resumed = true
 	chain := chainOf(objects)
 	if len(chain) == 0 {
 		return u, nil

@@ -43,13 +43,14 @@ type upload struct {
 	ctx    context.Context // of the calls to the bucket
 	cancel context.CancelFunc
 
-	sum    hash.Hash
-	head   []byte // the first bytes, content.HeadSize at most
-	offset int64  // bytes taken
-	parts  []part // those that are complete
-	open   *openPart
-	err    error // that has broken it
-	ended  bool  // Finish, Suspend or Abort was called and did what it should
+	sum     hash.Hash
+	head    []byte // the first bytes, content.HeadSize at most
+	offset  int64  // bytes taken
+	parts   []part // those that are complete
+	open    *openPart
+	resumed bool  // there were attempts before this one
+	err     error // that has broken it
+	ended   bool  // Finish, Suspend or Abort was called and did what it should
 }
 
 // part is a part that is complete.
@@ -246,10 +247,20 @@ func (u *upload) complete(ctx context.Context, sum string) error {
 		return err // the row may be ready or not: resume finds out
 	}
 	u.row, u.row.Version = row, version
-	for _, p := range u.parts {
-		_ = u.lib.Bucket.Delete(ctx, p.name) // else the lifecycle rule does
-	}
+	u.clean(ctx, names)
 	return nil
+}
+
+// clean removes the parts, and what earlier attempts have left. What it cannot
+// remove, and what one of them writes even now, the lifecycle rule will.
+func (u *upload) clean(ctx context.Context, names []string) {
+	if u.resumed {
+		_ = u.lib.removeBelow(ctx, u.row.parts(u.g))
+		return
+	}
+	for _, name := range names {
+		_ = u.lib.Bucket.Delete(ctx, name)
+	}
 }
 
 // Suspend implements [iris.Upload].

@@ -1,0 +1,95 @@
+package handlers
+
+import (
+	"context"
+	"io"
+
+	"iris-gateway/handlers/wire"
+	"iris-gateway/iris"
+)
+
+// uploads is what the reader of a device's socket knows of its uploads, one at a
+// time. The [intake] stores their bytes.
+type uploads struct {
+	running string  // media_ref of the upload whose binary frames come now, "" for none
+	swallow bool    // binary frames of an upload that failed may come, until its end
+	intake  *intake // nil before the first upload
+}
+
+// handleMediaUploadStart begins an upload. It is answered if it fails, or with
+// resume. A second one while the first runs ends both.
+func (d *deviceSession) handleMediaUploadStart(ctx context.Context, req wire.Request) error {
+	u := &d.uploads
+	running := u.running
+	u.fail()
+	p, err := wire.DecodePayload[wire.MediaUploadStart](req)
+	switch {
+	case d.server.cfg.Media == nil:
+		return errNoMedia
+	case running != "":
+		u.intake.put(ctx, intakeStep{void: true})
+		return iris.Errorf(iris.CodeUnsupported, "the upload of %q has not ended: neither it nor this one will be done, begin anew", printable(running))
+	case err != nil:
+		return err
+	}
+	if u.intake == nil {
+		u.intake = newIntake(d)
+		d.wait.Go(func() { u.intake.run(ctx) })
+	}
+	u.running, u.swallow = p.MediaRef, false
+	u.intake.put(ctx, intakeStep{req: req, start: &p})
+	return nil
+}
+
+// handleMediaUploadEnd ends an upload: the answer is media.upload.ack. The end of
+// one that has failed before stays unanswered.
+func (d *deviceSession) handleMediaUploadEnd(ctx context.Context, req wire.Request) error {
+	u := &d.uploads
+	running, swallow := u.running, u.swallow
+	u.running, u.swallow = "", false
+	p, err := wire.DecodePayload[wire.MediaUploadEnd](req)
+	switch {
+	case running == "" && swallow:
+		return nil
+	case err == nil && running == "":
+		return iris.Errorf(iris.CodeUnsupported, "no upload is running: media.upload.start comes first")
+	case err == nil && running != p.MediaRef:
+		err = iris.Errorf(iris.CodeUnsupported, "media_ref is %q, but the upload that runs is that of %q: it will not be done", printable(p.MediaRef), printable(running))
+	}
+	if err != nil && running != "" {
+		u.intake.put(ctx, intakeStep{void: true})
+	}
+	if err == nil {
+		u.intake.put(ctx, intakeStep{req: req, end: &p})
+	}
+	return err
+}
+
+// fail notes that what comes from now on belongs to no upload, although it may
+// look so to the device.
+func (u *uploads) fail() { u.running, u.swallow = "", true }
+
+// readBinary takes a binary frame, chunk by chunk.
+func (d *deviceSession) readBinary(ctx context.Context, r io.Reader) error {
+	u := &d.uploads
+	if u.running == "" {
+		if !u.swallow {
+			u.fail() // one error is enough
+			d.reply(nil, iris.Errorf(iris.CodeUnsupported, "binary frame without media.upload.start"))
+		}
+		_, err := io.Copy(io.Discard, r)
+		return err
+	}
+	for {
+		c := newChunk()
+		more, err := c.fill(r)
+		if err != nil || c.n == 0 {
+			c.free()
+			return err
+		}
+		u.intake.put(ctx, intakeStep{chunk: c})
+		if !more {
+			return nil
+		}
+	}
+}
