@@ -168,7 +168,7 @@ var steps = []step{
 		name: "picker.select", send: `{"type":"picker.select","id":{id},"payload":{"picker_id":"pm","value":"p/b"}}`,
 		answer: "error", has: map[string]any{"code": "not_found"},
 	},
-	{name: "sync", send: `{"type":"sync","id":{id},"payload":{"cursor":{head}}}`, answer: "sync.done", has: map[string]any{"complete": true},
+	{name: "sync", send: `{"type":"sync","id":{id},"payload":{"cursor":{synced}}}`, answer: "sync.done", has: map[string]any{"complete": true},
 		mine: []string{"picker.choice", "picker.approval", "picker.confirm"}},
 	{name: "hello", send: `{"type":"hello","id":{id},"payload":{"token":"t","device_id":"d"}}`, answer: "error", has: map[string]any{"code": "unsupported"}},
 	{
@@ -271,7 +271,7 @@ func (w *world) walk(id int, s step) {
 	if s.before != nil {
 		s.before(w)
 	}
-	w.vars["id"], w.vars["head"] = fmt.Sprint(id), fmt.Sprint(w.head())
+	w.vars["id"], w.vars["synced"] = fmt.Sprint(id), fmt.Sprint(w.cursor) // not the head: the instance may be behind the store
 	w.phone.send("%s", w.fill(s.send))
 	if s.host != nil {
 		s.host(w)
