@@ -2,6 +2,7 @@ package cloudstore_test
 
 import (
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -21,19 +22,27 @@ func TestContract(t *testing.T) {
 }
 
 func TestMediaContract(t *testing.T) {
-	storetest.RunMedia(t, func(t *testing.T) (storetest.MediaStore, func() []string) {
-		bucket := testenv.Bucket(t)
-		s, err := cloudstore.Open(t.Context(), cloudstore.Config{
-			Project: testenv.Firestore(t).Project, MaxSockets: 1, Bucket: bucket, Media: storetest.Limits,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Ready(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		return s, func() []string { return testenv.Objects(t, bucket) }
+	storetest.RunMedia(t, func(t *testing.T) (storetest.MediaStore, func() []string) { return openMedia(t, 0) })
+}
+
+func TestRetention(t *testing.T) {
+	storetest.RunRetention(t, openMedia)
+}
+
+// openMedia returns a store with a bucket, and a function that lists its objects.
+func openMedia(t *testing.T, keep time.Duration) (storetest.MediaStore, func() []string) {
+	t.Helper()
+	bucket := testenv.Bucket(t)
+	s, err := cloudstore.Open(t.Context(), cloudstore.Config{
+		Project: testenv.Firestore(t).Project, MaxSockets: 1, Bucket: bucket, Media: storetest.Limits, Retention: keep,
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s, func() []string { return testenv.Objects(t, bucket) }
 }
 
 // open returns a store in a project of its own; its user closes it.

@@ -19,13 +19,14 @@ import (
 // mediaDoc is gateways/{g}/media/{docID}: a medium, or one that is being sent.
 type mediaDoc struct {
 	mediaRefDoc
-	Key     string `firestore:"key"`     // of its upload
-	Ready   bool   `firestore:"ready"`   // complete
-	Attempt string `firestore:"attempt"` // a part of its object's name
+	Key     string    `firestore:"key"`     // of its upload
+	Ready   bool      `firestore:"ready"`   // complete
+	Attempt string    `firestore:"attempt"` // a part of its object's name
+	Expires time.Time `firestore:"expires,omitempty"`
 }
 
 func newMediaDoc(r media.Row) mediaDoc {
-	return mediaDoc{mediaRefDoc: mediaRefDoc(rows.Media(r.Media)), Key: r.Key, Ready: r.Ready, Attempt: r.Attempt}
+	return mediaDoc{mediaRefDoc: mediaRefDoc(rows.Media(r.Media)), Key: r.Key, Ready: r.Ready, Attempt: r.Attempt, Expires: rows.Time(r.Expires)}
 }
 
 // mediaRows are the rows of media in Firestore. A row's version is the time of
@@ -42,7 +43,7 @@ func mediaRow(snap *firestore.DocumentSnapshot) (media.Row, error) {
 		return media.Row{}, fmt.Errorf("%s: %w", snap.Ref.Path, err)
 	}
 	return media.Row{
-		Media: iris.Media(doc.mediaRefDoc), Key: doc.Key, Ready: doc.Ready, Attempt: doc.Attempt,
+		Media: iris.Media(doc.mediaRefDoc), Key: doc.Key, Ready: doc.Ready, Attempt: doc.Attempt, Expires: doc.Expires,
 		Version: snap.UpdateTime,
 	}, nil
 }
@@ -63,16 +64,23 @@ func (s mediaRows) MediaRow(ctx context.Context, g, id string) (media.Row, bool,
 
 // UploadRows implements media.Rows.
 func (s mediaRows) UploadRows(ctx context.Context, g, key string) ([]media.Row, error) {
-	return s.query(ctx, g, "key", key)
+	return s.query(ctx, g, s.all(g).Where("key", "==", key))
 }
 
 // UnfinishedRows implements media.Rows.
 func (s mediaRows) UnfinishedRows(ctx context.Context, g string) ([]media.Row, error) {
-	return s.query(ctx, g, "ready", false)
+	return s.query(ctx, g, s.all(g).Where("ready", "==", false))
 }
 
-func (s mediaRows) query(ctx context.Context, g, field string, value any) ([]media.Row, error) {
-	snaps, err := s.gateway(g).Collection("media").Where(field, "==", value).Documents(ctx).GetAll()
+// ExpiredRows implements media.Rows.
+func (s mediaRows) ExpiredRows(ctx context.Context, g string, now time.Time) ([]media.Row, error) {
+	return s.query(ctx, g, s.all(g).Where("expires", "<=", rows.Time(now)).Limit(100))
+}
+
+func (s mediaRows) all(g string) *firestore.CollectionRef { return s.gateway(g).Collection("media") }
+
+func (s mediaRows) query(ctx context.Context, g string, q firestore.Query) ([]media.Row, error) {
+	snaps, err := q.Documents(ctx).GetAll()
 	s.spend(Read, "media", max(1, len(snaps)))
 	if err != nil {
 		return nil, wrap(ctx, err, "looking for media of %s", g)

@@ -40,7 +40,7 @@ type Config struct {
 	Media  iris.MediaLimits
 
 	// Retention is how long messages and media are kept, 0 for ever. They get
-	// the field expires; a TTL policy on it removes them.
+	// the field expires; of messages a TTL policy removes what has expired.
 	Retention time.Duration
 
 	// Count is told of each operation that is billed, with what it is for;
@@ -96,7 +96,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if s.bucket, err = openBucket(ctx, cfg.Bucket); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.Library = &media.Library{Rows: mediaRows{s}, Bucket: s.bucket, Limits: cfg.Media, Now: time.Now}
+	s.Library = &media.Library{Rows: mediaRows{s}, Bucket: s.bucket, Limits: cfg.Media, Now: time.Now, Retention: cfg.Retention}
 	return s, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/kelseyhightower/envconfig"
 )
@@ -65,6 +66,9 @@ type Config struct {
 
 	// LogEntries is how many log entries sync can replay.
 	LogEntries Int `envconfig:"IRIS_LOG_ENTRIES" default:"2048"`
+
+	// Retention is how long messages and media are kept; zero: for ever.
+	Retention Duration `envconfig:"IRIS_RETENTION"`
 
 	// RateLimits is On, or Off for tests.
 	RateLimits string `envconfig:"IRIS_RATE_LIMITS" default:"on"`
@@ -140,6 +144,7 @@ func (c Config) Validate() error {
 	add(c.MaxSockets.check("IRIS_MAX_SOCKETS", 1, 1<<20))
 	add(c.MediaMaxBytes.check("IRIS_MEDIA_MAX_BYTES", 0, maxMedia))
 	add(c.MediaQuota.check("IRIS_MEDIA_QUOTA", 0, math.MaxInt))
+	add(c.Retention.check("IRIS_RETENTION", time.Hour))
 	add(oneOf("IRIS_STORE", c.Store, StoreFirestore, StoreMemory))
 	add(oneOf("IRIS_PUSH", c.Push, PushFCM, Off))
 	if c.PushPreview != "" {

@@ -20,7 +20,7 @@ var variables = []string{
 	"IRIS_ADMIN_TOKEN", "IRIS_PUBLIC_URL", "IRIS_PUSH", "IRIS_LOG_ENTRIES", "IRIS_RATE_LIMITS",
 	"IRIS_MAX_SOCKETS", "IRIS_LOG", "K_SERVICE", "FIRESTORE_EMULATOR_HOST",
 	"IRIS_FCM_ENDPOINT", "IRIS_PUSH_PREVIEW", "IRIS_NTFY_URL",
-	"IRIS_BUCKET", "IRIS_MEDIA_MAX_BYTES", "IRIS_MEDIA_QUOTA",
+	"IRIS_BUCKET", "IRIS_MEDIA_MAX_BYTES", "IRIS_MEDIA_QUOTA", "IRIS_RETENTION",
 }
 
 func setenv(t *testing.T, env map[string]string) {
@@ -68,16 +68,18 @@ func TestLoadFaults(t *testing.T) {
 		{"emulator needs a project", map[string]string{"IRIS_ADMIN_TOKEN": goodToken, "FIRESTORE_EMULATOR_HOST": "x:1"}, []string{"IRIS_PROJECT: must be given"}},
 		{"public url without scheme", map[string]string{"IRIS_ADMIN_TOKEN": goodToken, "IRIS_PUBLIC_URL": "iris.example.org"}, []string{`IRIS_PUBLIC_URL="iris.example.org": must be like https://`}},
 		{"push off", map[string]string{"IRIS_ADMIN_TOKEN": goodToken, "IRIS_PUSH": "off"}, nil},
+		{"retention of a year", map[string]string{"IRIS_ADMIN_TOKEN": goodToken, "IRIS_STORE": "memory", "IRIS_RETENTION": "8760h"}, nil},
+		{"retention of a moment", map[string]string{"IRIS_ADMIN_TOKEN": goodToken, "IRIS_RETENTION": "-1h"}, []string{"IRIS_RETENTION=-1h0m0s: must be at least 1h"}},
 		{"all at once", map[string]string{
 			"PORT": "http", "IRIS_STORE": "disk", "IRIS_LOG_ENTRIES": "1", "IRIS_MAX_SOCKETS": "many",
 			"IRIS_RATE_LIMITS": "no", "IRIS_LOG": "xml", "IRIS_PUSH": "apns", "IRIS_PUBLIC_URL": "https://u:hunter2@h/",
 			"IRIS_ADMIN_TOKEN": "swordfish", "IRIS_PUSH_PREVIEW": "maybe", "IRIS_FCM_ENDPOINT": "fcm", "IRIS_NTFY_URL": "https://u:hunter2@ntfy.sh",
-			"IRIS_MEDIA_MAX_BYTES": "268435457", "IRIS_MEDIA_QUOTA": "lots",
+			"IRIS_MEDIA_MAX_BYTES": "268435457", "IRIS_MEDIA_QUOTA": "lots", "IRIS_RETENTION": "a year",
 		}, []string{
 			`PORT="http"`, `IRIS_STORE="disk": must be firestore or memory`, `IRIS_LOG_ENTRIES=1: must be from 16`, `IRIS_MAX_SOCKETS="many"`,
 			`IRIS_RATE_LIMITS="no"`, `IRIS_LOG="xml"`, `IRIS_PUSH="apns"`, `IRIS_PUBLIC_URL: must not hold a user or password`,
 			`IRIS_ADMIN_TOKEN: has 9 characters`, `IRIS_PUSH_PREVIEW="maybe": must be true or false`, `IRIS_FCM_ENDPOINT="fcm"`, `IRIS_NTFY_URL: must not hold`,
-			`IRIS_MEDIA_MAX_BYTES=268435457: must be from 0 to 268435456`, `IRIS_MEDIA_QUOTA="lots"`,
+			`IRIS_MEDIA_MAX_BYTES=268435457: must be from 0 to 268435456`, `IRIS_MEDIA_QUOTA="lots"`, `IRIS_RETENTION="a year": must be a length of time`,
 		}},
 	}
 	for _, tt := range tests {

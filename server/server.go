@@ -116,14 +116,14 @@ func newServer(cfg Config, st store, wake waking, m *metrics, tracer trace.Trace
 func openStore(ctx context.Context, cfg Config, m *metrics) (store, error) {
 	if cfg.Store == StoreMemory {
 		mem := memstore.New()
-		mem.Limits = mediaLimits(cfg)
+		mem.Limits, mem.Retention = mediaLimits(cfg), cfg.Retention.D
 		return mem, nil
 	}
 	// Detached: the clients keep this context, and the last commits happen
 	// after ctx has ended.
 	st, err := cloudstore.Open(context.WithoutCancel(ctx), cloudstore.Config{
 		Project: cfg.Project, Database: cfg.Database, MaxSockets: cfg.MaxSockets.N, Count: m.spent,
-		Bucket: cfg.Bucket, Media: mediaLimits(cfg),
+		Bucket: cfg.Bucket, Media: mediaLimits(cfg), Retention: cfg.Retention.D,
 	})
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"time"
 )
 
 // Int is a whole number that keeps what was wrong with it. envconfig stops at
@@ -35,6 +36,35 @@ func (i Int) check(name string, low, high int) error {
 	}
 	if i.N < low || i.N > high {
 		return fmt.Errorf("%s=%d: must be from %d to %d", name, i.N, low, high)
+	}
+	return nil
+}
+
+// Duration is a length of time, such as 8760h, that keeps what was wrong with
+// it, as Int does. Zero stands for "not set".
+type Duration struct {
+	D   time.Duration
+	bad *string
+}
+
+// Decode implements envconfig.Decoder. It never fails.
+func (d *Duration) Decode(value string) error {
+	parsed, err := time.ParseDuration(value)
+	if err != nil {
+		*d = Duration{bad: &value}
+		return nil
+	}
+	*d = Duration{D: parsed}
+	return nil
+}
+
+// check says what is wrong with the value of the variable name.
+func (d Duration) check(name string, low time.Duration) error {
+	switch {
+	case d.bad != nil:
+		return fmt.Errorf("%s=%q: must be a length of time in hours, like 8760h for a year", name, *d.bad)
+	case d.D != 0 && d.D < low:
+		return fmt.Errorf("%s=%v: must be at least %v", name, d.D, low)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"iris-gateway/cloudstore/internal/media"
 	"iris-gateway/cloudstore/internal/rows"
@@ -35,6 +36,11 @@ func (s mediaRows) UploadRows(ctx context.Context, g, key string) ([]media.Row, 
 // UnfinishedRows implements media.Rows.
 func (s mediaRows) UnfinishedRows(ctx context.Context, g string) ([]media.Row, error) {
 	return s.mediaRows(ctx, g, func(r media.Row) bool { return !r.Ready })
+}
+
+// ExpiredRows implements media.Rows.
+func (s mediaRows) ExpiredRows(ctx context.Context, g string, now time.Time) ([]media.Row, error) {
+	return s.mediaRows(ctx, g, func(r media.Row) bool { return rows.Expired(r.Expires, now) })
 }
 
 func (s mediaRows) mediaRows(ctx context.Context, g string, wanted func(media.Row) bool) (out []media.Row, err error) {

@@ -27,6 +27,14 @@ func TestMediaContract(t *testing.T) {
 	})
 }
 
+func TestRetention(t *testing.T) {
+	storetest.RunRetention(t, func(_ *testing.T, keep time.Duration) (storetest.MediaStore, func() []string) {
+		s := memstore.New()
+		s.Limits, s.Retention = storetest.Limits, keep
+		return s, s.Objects
+	})
+}
+
 // The simulations run in bubbles: a follower must count as blocked, time must
 // be the bubble's, and nothing may stay behind.
 func TestInBubble(t *testing.T) {

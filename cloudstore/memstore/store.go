@@ -26,11 +26,9 @@ type Store struct {
 	// first use; time.Now when left alone.
 	Now func() time.Time
 
-	// Retention is how long messages and media are kept, 0 for ever. Set it
-	// before the first use.
-	Retention time.Duration
-
-	*media.Library // the media, whose limits are set before the first use
+	// The media. Its limits, and its Retention, which is that of messages too,
+	// are set before the first use.
+	*media.Library
 
 	mu       sync.Mutex
 	gateways map[string]*gateway

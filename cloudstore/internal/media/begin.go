@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"iris-gateway/cloudstore/internal/content"
+	"iris-gateway/cloudstore/internal/rows"
 	"iris-gateway/iris"
 )
 
@@ -28,7 +29,7 @@ func (l *Library) BeginUpload(ctx context.Context, g, key string, m iris.Media, 
 	if err != nil {
 		return nil, err
 	}
-	row, found := newest(known, func(Row) bool { return true })
+	row, found := newest(known, func(r Row) bool { return !l.expired(r) })
 	if found && row.Ready && (resume || row.ID == m.ID) && row.Size == m.Size {
 		return l.compare(ctx, g, row, resume), nil
 	}
@@ -60,21 +61,27 @@ func (l *Library) create(ctx context.Context, g, key string, m iris.Media) (iris
 		m.ID = iris.NewID("md_")
 	}
 	m.Filename, m.SHA256, m.Created = content.Filename(m.Filename), "", l.Now()
-	row := Row{Media: m, Key: key, Attempt: rand.Text()}
+	row := Row{Media: m, Key: key, Attempt: rand.Text(), Expires: rows.Expires(m.Created, l.Retention)}
 	if row.Version, err = l.Rows.CreateMediaRow(ctx, g, row); err != nil {
 		return nil, err
 	}
 	return l.upload(ctx, g, row), nil
 }
 
-// sweep removes the uploads of a gateway that nobody has resumed in time.
+// sweep removes the uploads of a gateway that nobody has resumed in time, and
+// the media that have expired.
 func (l *Library) sweep(ctx context.Context, g string) error {
-	unfinished, err := l.Rows.UnfinishedRows(ctx, g)
+	over, err := l.Rows.UnfinishedRows(ctx, g)
+	if err == nil && l.Retention > 0 {
+		var expired []Row
+		expired, err = l.Rows.ExpiredRows(ctx, g, l.Now())
+		over = append(over, expired...)
+	}
 	if err != nil {
 		return err
 	}
-	for _, row := range unfinished {
-		if l.tooOld(row) {
+	for _, row := range over {
+		if l.expired(row) || !row.Ready && l.tooOld(row) {
 			if err := l.remove(ctx, g, row); err != nil {
 				return err
 			}

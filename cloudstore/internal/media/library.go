@@ -24,10 +24,11 @@ import (
 // Row is what is kept of a medium, or of one that is to be.
 type Row struct {
 	iris.Media
-	Key     string // of its upload
-	Ready   bool   // complete, and never changed again
-	Attempt string // of the upload, that writes or wrote it: a part of the objects' names
-	Version any    // which state of the row this is; only [Rows] looks into it
+	Key     string    // of its upload
+	Ready   bool      // complete, and never changed again
+	Attempt string    // of the upload, that writes or wrote it: a part of the objects' names
+	Expires time.Time // when it goes by itself, zero for never
+	Version any       // which state of the row this is; only [Rows] looks into it
 }
 
 // Rows keeps the rows of media.
@@ -38,6 +39,8 @@ type Rows interface {
 	UploadRows(ctx context.Context, g, key string) ([]Row, error)
 	// UnfinishedRows returns rows that are not ready.
 	UnfinishedRows(ctx context.Context, g string) ([]Row, error)
+	// ExpiredRows returns rows that have expired by now, not all of very many.
+	ExpiredRows(ctx context.Context, g string, now time.Time) ([]Row, error)
 	// CreateMediaRow adds a row, and returns its version; CodeConflict when
 	// its id is taken.
 	CreateMediaRow(ctx context.Context, g string, r Row) (version any, err error)
@@ -81,6 +84,12 @@ type Library struct {
 	Bucket Bucket
 	Limits iris.MediaLimits
 	Now    func() time.Time
+
+	// Retention is how long a medium is kept, 0 for ever. What has expired is
+	// gone for everybody; its bytes and row are removed with the next upload.
+	// (A TTL policy would remove the row alone, and nobody would know of the
+	// bytes any more.)
+	Retention time.Duration
 }
 
 // Media returns the row of a medium; CodeNotFound when there is none that is
@@ -97,7 +106,7 @@ func (l *Library) UploadedMedia(ctx context.Context, g, key string) (iris.Media,
 	if err != nil {
 		return iris.Media{}, err
 	}
-	row, found := newest(all, func(r Row) bool { return r.Ready })
+	row, found := newest(all, func(r Row) bool { return r.Ready && !l.expired(r) })
 	if !found {
 		return iris.Media{}, iris.Errorf(iris.CodeNotFound, "no such upload has been completed")
 	}
@@ -153,11 +162,13 @@ func (l *Library) DeleteMediaObjects(ctx context.Context, g string) error {
 // ready returns the row of a medium that is complete.
 func (l *Library) ready(ctx context.Context, g, id string) (Row, error) {
 	row, found, err := l.Rows.MediaRow(ctx, g, id)
-	if err == nil && !(found && row.Ready) {
+	if err == nil && !(found && row.Ready && !l.expired(row)) {
 		err = rows.NoMedia(id)
 	}
 	return row, err
 }
+
+func (l *Library) expired(row Row) bool { return rows.Expired(row.Expires, l.Now()) }
 
 // remove removes all of a row, the row last.
 func (l *Library) remove(ctx context.Context, g string, row Row) error {

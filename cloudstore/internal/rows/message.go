@@ -16,7 +16,7 @@ import (
 func newMessage(m iris.Message, cursor int64, retention time.Duration) iris.Message {
 	m = Message(m)
 	m.Cursor = cursor
-	m.Expires = expires(m.At, retention)
+	m.Expires = Expires(m.At, retention)
 	if !m.Deleted {
 		m.Terms = search.Terms(strings.ToValidUTF8(m.Text, ""))
 		slices.Sort(m.Terms)
@@ -24,8 +24,9 @@ func newMessage(m iris.Message, cursor int64, retention time.Duration) iris.Mess
 	return m
 }
 
-// expires says when something goes that began at a time.
-func expires(at time.Time, retention time.Duration) time.Time {
+// Expires says when something goes that began at a time; never (zero) when all
+// is kept.
+func Expires(at time.Time, retention time.Duration) time.Time {
 	if retention == 0 || at.IsZero() {
 		return time.Time{}
 	}
