@@ -11,6 +11,7 @@ locals {
     IRIS_PUSH_PREVIEW    = tostring(var.push_preview)
     IRIS_NTFY_URL        = var.ntfy_url
     IRIS_LOG_ENTRIES     = tostring(var.log_entries)
+    IRIS_RETENTION       = var.retention_days == 0 ? "" : "${var.retention_days * 24}h"
     IRIS_MAX_SOCKETS     = tostring(local.max_sockets)
     IRIS_BUCKET          = google_storage_bucket.media.name
     IRIS_MEDIA_MAX_BYTES = tostring(var.media_max_mib * 1024 * 1024)

@@ -188,6 +188,17 @@ variable "log_entries" {
   }
 }
 
+variable "retention_days" {
+  description = "How many days messages and media are kept (IRIS_RETENTION). 0: for ever. What was written before a change keeps the time it got."
+  type        = number
+  default     = 0
+
+  validation {
+    condition     = var.retention_days >= 0 && var.retention_days <= 36500 && floor(var.retention_days) == var.retention_days
+    error_message = "From 0 to 36500 days."
+  }
+}
+
 variable "media_max_mib" {
   description = "How large a picture, voice message or file may be, in MiB. 0: there are none (IRIS_MEDIA_MAX_BYTES)."
   type        = number

@@ -51,6 +51,19 @@ run "alerts" {
   }
 }
 
+run "retention" {
+  command = plan
+
+  variables {
+    retention_days = 365
+  }
+
+  assert {
+    condition     = { for e in google_cloud_run_v2_service.gateway.template[0].containers[0].env : e.name => e.value }["IRIS_RETENTION"] == "8760h"
+    error_message = "the gateway is not told how long to keep messages"
+  }
+}
+
 run "budget" {
   command = plan
 

@@ -145,6 +145,14 @@ run "short_log" {
   expect_failures = [var.log_entries]
 }
 
+run "retention_of_half_a_day" {
+  command = plan
+  variables {
+    retention_days = 0.5
+  }
+  expect_failures = [var.retention_days]
+}
+
 run "push_by_pigeon" {
   command = plan
   variables {
