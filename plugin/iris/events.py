@@ -21,7 +21,8 @@ MAX_FRAME = 1_000_000
 
 LIVE = frozenset({"tool.start", "tool.progress"})
 
-# What a full spool gives up first (rank 0) and last (rank 2).
+#: Ranks: what a full spool gives up first, next and last.
+FIRST, NEXT, LAST = range(3)
 _FIRST = frozenset({"tool.end", "model.end", "model.error", "notice", "title"})
 _LAST = frozenset({"turn.start", "answer", "turn.end", "cron", "done"})
 
@@ -52,8 +53,8 @@ class Event:
 
     @property
     def rank(self) -> int:
-        """Beats and tools are 0, answers 2: the order in which a full spool lets go."""
-        return 0 if self.kind in _FIRST else 2 if self.kind in _LAST else 1
+        """Beats and tools are FIRST, answers LAST: the order in which a full spool lets go."""
+        return FIRST if self.kind in _FIRST else LAST if self.kind in _LAST else NEXT
 
     @property
     def message_id(self) -> str:

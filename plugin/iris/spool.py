@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .events import Event, now_ms
+from .events import LAST, Event, now_ms
 from .ids import mint
 from .lanes import Lane
 from .outbox import SCHEMA as _MEDIA
@@ -121,14 +121,16 @@ class Spool:
 
     # --- events ---
 
-    def append(self, event: Event) -> tuple[int, str]:
-        """Keep a durable event; returns its seq and frame."""
+    def append(self, event: Event, rank: int | None = None) -> tuple[int, str]:
+        """Keep a durable event; returns its seq and frame. Its rank, if not its kind's, tells how soon a
+        full spool gives it up.
+        """
         seq = self.last_seq + 1
         frame = event.frame(seq)
         size = len(frame.encode())
         self._db.execute(
             "INSERT INTO events (seq, rank, chat_id, thread_id, size, frame) VALUES (?, ?, ?, ?, ?, ?)",
-            (seq, event.rank, event.lane.chat_id, event.lane.thread_id, size, frame),
+            (seq, event.rank if rank is None else rank, event.lane.chat_id, event.lane.thread_id, size, frame),
         )
         self._note_prompt(event)
         self.last_seq = seq
@@ -183,7 +185,8 @@ class Spool:
         for chat_id, thread_id, n in rows:
             text = f"The gateway was away for too long: {n} older events of this chat were dropped."
             event = Event("notice", Lane(chat_id, thread_id or None), {"key": "spool", "text": text})
-            out.append((*self.append(event), event))
+            # A spool full of answers would give up an ordinary notice at once.
+            out.append((*self.append(event, rank=LAST), event))
         return out
 
     def ack(self, seq: int) -> None:

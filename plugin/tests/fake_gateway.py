@@ -178,12 +178,14 @@ class FakeGateway:
                 await socket.send(json.dumps(frame))
 
     async def _take(self, socket: ServerConnection, epoch: str, frame: Frame) -> None:
-        if self.acking and frame.get("seq"):
-            self.acked[epoch] = max(self.acked.get(epoch, 0), frame["seq"])
-            await socket.send(json.dumps({"type": "acked", "seq": self.acked[epoch]}))
-        if str(frame.get("type")).startswith("media."):
-            await self.media.take(socket, frame)
-        self._note(frame)
+        try:
+            if self.acking and frame.get("seq"):
+                self.acked[epoch] = max(self.acked.get(epoch, 0), frame["seq"])
+                await socket.send(json.dumps({"type": "acked", "seq": self.acked[epoch]}))
+            if str(frame.get("type")).startswith("media."):
+                await self.media.take(socket, frame)
+        finally:  # also when the connection broke before the answer: it came
+            self._note(frame)
 
     def _note(self, frame: Frame) -> None:
         with self._changed:

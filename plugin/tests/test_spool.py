@@ -92,6 +92,16 @@ class SpoolTest(TempDir):
         self.assertIn(LANE, notices)
         self.assertEqual(spool.report_lost(), [])
 
+    def test_a_spool_full_of_answers_keeps_the_word_of_what_it_lost(self) -> None:
+        self.spool.close()
+        spool = self.open(limit=100_000)
+        with self.assertLogs("iris.spool", "WARNING"):
+            spool.append(event("tool.end", lane=OTHER, output_tail="t" * 60_000))
+            spool.append(event("answer", text="a" * 60_000))  # the tool goes
+            spool.append(event("answer", text="a" * (100_000 - spool.size - 200)))  # not even room for a word
+            ((seq, _, _),) = spool.report_lost()
+        self.assertIn(seq, [seq for seq, _ in spool.pending(0, spool.last_seq)])
+
     def test_inbound_is_received_when_its_last_item_is_safe(self) -> None:
         self.assertEqual(self.store(self.spool, inbound(7, 0, 2)), (True, 0))
         self.assertEqual(self.store(self.spool, inbound(7, 0, 2)), (False, 0))
