@@ -118,6 +118,12 @@ func (g *Gateway) Kill(t testing.TB) {
 	g.p.Kill()
 }
 
+// Freeze stops it where it stands: its sockets stay open and nobody reads them.
+func (g *Gateway) Freeze() { g.p.Signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen gateway go on.
+func (g *Gateway) Thaw() { g.p.Signal(syscall.SIGCONT) }
+
 // Stop ends the gateway at the end of the tests.
 func (g *Gateway) Stop() {
 	if g.p != nil {

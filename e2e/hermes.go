@@ -190,17 +190,17 @@ func (h *Hermes) log() string {
 // LogMark is the position behind all that hermes has logged so far.
 func (h *Hermes) LogMark() int { return len(h.log()) }
 
-// AwaitTurnEnd waits until hermes has finished a turn. Its log is asked again and
-// again: with the gateway away, nothing else tells.
-func (h *Hermes) AwaitTurnEnd(t testing.TB, mark int) {
+// AwaitTurns waits until hermes has finished so many turns. Its log is asked again
+// and again: with the gateway away, nothing else tells.
+func (h *Hermes) AwaitTurns(t testing.TB, mark, n int) {
 	t.Helper()
 	const end = "gateway.run: response ready:"
 	for deadline := time.Now().Add(waitLimit); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if log := h.log(); len(log) > mark && strings.Contains(log[mark:], end) {
+		if log := h.log(); len(log) > mark && strings.Count(log[mark:], end) >= n {
 			return
 		}
 	}
-	t.Fatalf("awaited %q in hermes' log; after %s it has:\n%s", end, waitLimit, h.log()[mark:])
+	t.Fatalf("awaited %q %d times in hermes' log; after %s it has:\n%s", end, n, waitLimit, h.log()[mark:])
 }
 
 // ShowOnFailure prints what it wrote during this test, if the test fails.

@@ -55,7 +55,7 @@ func TestGatewayAwayForATurn(t *testing.T) {
 
 	s.gate.Kill(t)
 	hold.Rest()
-	s.hermes.AwaitTurnEnd(t, log)
+	s.hermes.AwaitTurns(t, log, 1)
 	s.gate.Start(t)
 	mark = max(mark, phone.Mark())
 	phone.Connect(t)

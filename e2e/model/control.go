@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // Control is a test's hand on the answer to one message: no piece of text leaves
@@ -14,16 +15,24 @@ type Control struct {
 	permits chan struct{} // one for each piece that may go
 	open    chan struct{} // closed: all may go
 	opened  sync.Once
+	pace    time.Duration // each piece takes so long by itself
 }
 
 // Control takes the answers to messages that contain the marker into the test's
 // hands. Only requests that come later are held.
-func (s *Server) Control(marker string) *Control {
+func (s *Server) Control(marker string) *Control { return s.control(marker, 0) }
+
+// Pace lets the answers to messages that contain the marker go by themselves, each
+// piece a while after the one before.
+func (s *Server) Pace(marker string, gap time.Duration) { s.control(marker, gap).Rest() }
+
+func (s *Server) control(marker string, pace time.Duration) *Control {
 	c := &Control{
 		marker:  marker,
 		arrived: make(chan struct{}),
 		permits: make(chan struct{}, 1000),
 		open:    make(chan struct{}),
+		pace:    pace,
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,6 +60,10 @@ func (c *Control) wait(ctx context.Context) bool {
 	select {
 	case <-c.permits:
 	case <-c.open:
+	case <-ctx.Done():
+	}
+	select {
+	case <-time.After(c.pace):
 	case <-ctx.Done():
 	}
 	return ctx.Err() == nil
