@@ -171,3 +171,62 @@ func TestSocketWaitIdle(t *testing.T) {
 		}
 	})
 }
+
+// Bytes of a medium are queued one chunk at a time: what comes meanwhile waits
+// for one chunk at most, and however slow the peer is, the queue does not grow.
+func TestBinaryBetweenFrames(t *testing.T) {
+	testSocket(t, func(t *testing.T, s *Socket, p *pipe, _ *[]int64) {
+		sent := make(chan error)
+		go func() {
+			for _, chunk := range []string{"b0", "b1", "b2", "b3"} {
+				if err := s.SendBinary(t.Context(), []byte(chunk)); err != nil {
+					sent <- err
+					return
+				}
+			}
+			sent <- s.WaitIdle(t.Context())
+		}()
+		synctest.Wait()
+		s.Send("chat1")
+		s.Send("chat2")
+		if got := p.read(3); !slices.Equal(got, []string{"b0", "chat1", "chat2"}) {
+			t.Errorf("got %v", got)
+		}
+		if got := p.read(1); !slices.Equal(got, []string{"b1"}) {
+			t.Errorf("got %v", got)
+		}
+		s.Send("chat3")
+		if got := p.read(2); !slices.Equal(got, []string{"b2", "chat3"}) {
+			t.Errorf("got %v", got)
+		}
+		if got := p.read(1); !slices.Equal(got, []string{"b3"}) {
+			t.Errorf("got %v", got)
+		}
+		if err := <-sent; err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// A socket that ends sets whoever sends a medium free.
+func TestBinaryEnds(t *testing.T) {
+	testSocket(t, func(t *testing.T, s *Socket, p *pipe, _ *[]int64) {
+		sent := make(chan error)
+		go func() {
+			for {
+				if err := s.SendBinary(t.Context(), []byte("b")); err != nil {
+					sent <- err
+					return
+				}
+			}
+		}()
+		synctest.Wait()
+		s.Close(wire.CloseGoingAway, "bye")
+		if err := <-sent; err == nil {
+			t.Error("no error")
+		}
+		if p.code == 0 {
+			t.Error("not closed")
+		}
+	})
+}

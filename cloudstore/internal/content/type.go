@@ -66,31 +66,29 @@ func sameContainer(declared string, found *mimetype.MIME) bool {
 	})
 }
 
-// Types that are kept although their group is not: the rest of text/* becomes
-// plain text, of all else bytes of no known type.
-var (
-	texts    = []string{plainText, "text/csv", "text/markdown", "text/calendar", "text/vcard", "text/tab-separated-values", "text/vtt", "text/rtf"}
-	programs = []string{
-		"application/javascript", "application/x-javascript", "application/ecmascript", "application/x-shockwave-flash",
-		"application/xml", "application/x-java-applet", "application/wasm", "application/x-httpd-php", "application/hta",
-		"application/x-chrome-extension", "application/x-xpinstall", "application/xslt", "application/xml-dtd", "application/xml-external-parsed-entity",
-		"application/vnd.ms-htmlhelp",
-	}
-)
+// texts are the types of text that are kept: the rest becomes plain text.
+var texts = []string{plainText, "text/csv", "text/markdown", "text/calendar", "text/vcard", "text/tab-separated-values", "text/vtt", "text/rtf"}
+
+// programs are types of programs that their names do not give away.
+var programs = []string{
+	"application/x-shockwave-flash", "application/x-java-applet", "application/wasm", "application/x-httpd-php", "application/hta",
+	"application/x-chrome-extension", "application/x-xpinstall", "application/xslt", "application/xml-dtd",
+	"application/xml-external-parsed-entity", "application/vnd.ms-htmlhelp",
+}
 
 // harmless returns a type that no browser runs: the given one if it is none.
 func harmless(t string) string {
-	switch top := topOf(t); {
-	case strings.HasSuffix(t, "+xml") && (top == "image" || top == "text"):
-		return plainText // a picture with a script in it
-	case strings.HasSuffix(t, "+xml"), slices.Contains(programs, t):
-		return unknown
-	case top == "text" && !slices.Contains(texts, t):
+	top := topOf(t)
+	runs := strings.HasSuffix(t, "xml") || strings.Contains(t, "html") || strings.Contains(t, "script") || slices.Contains(programs, t)
+	switch {
+	case top == "text" && slices.Contains(texts, t):
+		return t
+	case top == "text", top == "image" && runs: // a picture with a script in it
 		return plainText
-	case slices.Contains([]string{"image", "audio", "video", "text", "application"}, top):
+	case (top == "image" || top == "audio" || top == "video" || top == "application") && !runs:
 		return t
 	}
-	return unknown // multipart, message, model, font and what nobody has heard of
+	return unknown // multipart, message, model, font and what nobody has heard of, too
 }
 
 func topOf(t string) string {
