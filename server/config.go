@@ -1,13 +1,7 @@
 package server
 
 import (
-	"errors"
-	"fmt"
-	"math"
-	"net/url"
 	"os"
-	"strings"
-	"time"
 
 	"github.com/kelseyhightower/envconfig"
 )
@@ -91,6 +85,10 @@ type Config struct {
 	// that another one is not ignored.
 	OTLPProtocol string `envconfig:"OTEL_EXPORTER_OTLP_PROTOCOL"`
 
+	// OTLPHeaders are sent to OTLPEndpoint, such as api-key=…; OpenTelemetry's SDK
+	// reads them itself, and would log what is malformed.
+	OTLPHeaders Secret `envconfig:"OTEL_EXPORTER_OTLP_HEADERS"`
+
 	// Service is set by Cloud Run, whose last X-Forwarded-For hop can be
 	// trusted. Empty elsewhere.
 	Service string `envconfig:"K_SERVICE"`
@@ -115,12 +113,6 @@ const (
 	OTLPHTTP = "http/protobuf"
 )
 
-// maxMedia is what 32 parts of 8 MiB can hold, which is how many can be composed.
-const maxMedia = 256 << 20
-
-// minAdminToken is how long an admin token must be: it opens everything.
-const minAdminToken = 32
-
 // Load reads the settings from the environment. Its error lists every fault,
 // one a line, with variable and value; of secrets never the value.
 func Load() (Config, error) {
@@ -132,75 +124,4 @@ func Load() (Config, error) {
 		cfg.Project = os.Getenv("GOOGLE_CLOUD_PROJECT")
 	}
 	return cfg, cfg.Validate()
-}
-
-// Validate checks every setting. Its error joins all faults.
-func (c Config) Validate() error {
-	var faults []error
-	add := func(err error) { faults = append(faults, err) } // errors.Join leaves nil out
-
-	add(c.Port.check("PORT", 0, 65535))
-	add(c.LogEntries.check("IRIS_LOG_ENTRIES", 16, 1<<20))
-	add(c.MaxSockets.check("IRIS_MAX_SOCKETS", 1, 1<<20))
-	add(c.MediaMaxBytes.check("IRIS_MEDIA_MAX_BYTES", 0, maxMedia))
-	add(c.MediaQuota.check("IRIS_MEDIA_QUOTA", 0, math.MaxInt))
-	add(c.Retention.check("IRIS_RETENTION", time.Hour))
-	add(oneOf("IRIS_STORE", c.Store, StoreFirestore, StoreMemory))
-	add(oneOf("IRIS_PUSH", c.Push, PushFCM, Off))
-	if c.PushPreview != "" {
-		add(oneOf("IRIS_PUSH_PREVIEW", c.PushPreview, "true", "false"))
-	}
-	add(checkURL("IRIS_FCM_ENDPOINT", c.FCMEndpoint))
-	add(checkURL("IRIS_NTFY_URL", c.NtfyURL))
-	add(oneOf("IRIS_RATE_LIMITS", c.RateLimits, On, Off))
-	add(oneOf("IRIS_LOG", c.Log, LogJSON, LogText))
-	add(checkURL("IRIS_PUBLIC_URL", c.PublicURL))
-	add(checkURL("OTEL_EXPORTER_OTLP_ENDPOINT", c.OTLPEndpoint))
-	if c.OTLPEndpoint != "" && c.OTLPProtocol != "" {
-		add(oneOf("OTEL_EXPORTER_OTLP_PROTOCOL", c.OTLPProtocol, OTLPHTTP))
-	}
-	add(checkAdminToken(c.AdminToken))
-	if c.Store == StoreFirestore && c.Emulator != "" && c.Project == "" {
-		add(errors.New("IRIS_PROJECT: must be given with FIRESTORE_EMULATOR_HOST, for example demo-iris"))
-	}
-	if c.Store == StoreFirestore && c.Database == "" {
-		add(errors.New(`IRIS_DATABASE="": leave it unset for "(default)"`))
-	}
-	return errors.Join(faults...)
-}
-
-func oneOf(name, value string, allowed ...string) error {
-	for _, a := range allowed {
-		if value == a {
-			return nil
-		}
-	}
-	return fmt.Errorf("%s=%q: must be %s", name, value, strings.Join(allowed, " or "))
-}
-
-func checkURL(name, value string) error {
-	if value == "" {
-		return nil
-	}
-	u, err := url.Parse(value)
-	if err == nil && u.User != nil {
-		return errors.New(name + ": must not hold a user or password")
-	}
-	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return fmt.Errorf("%s=%q: must be like https://iris.example.org", name, value)
-	}
-	return nil
-}
-
-func checkAdminToken(token Secret) error {
-	const how = "`openssl rand -base64 32` makes a good one"
-	switch n := len(token); {
-	case n == 0:
-		return errors.New("IRIS_ADMIN_TOKEN: is required; " + how)
-	case strings.TrimSpace(string(token)) != string(token):
-		return errors.New("IRIS_ADMIN_TOKEN: begins or ends with white space")
-	case n < minAdminToken:
-		return fmt.Errorf("IRIS_ADMIN_TOKEN: has %d characters, needs at least %d; %s", n, minAdminToken, how)
-	}
-	return nil
 }

@@ -1,0 +1,123 @@
+package server_test
+
+import (
+	"strings"
+	"testing"
+
+	"iris-gateway/server"
+)
+
+// setting is a variable: what is said when it is missing, empty, or malformed.
+// "" = nothing.
+type setting struct {
+	missing, empty string
+	malformed      map[string]string // by value
+}
+
+const hunter = "hunter2-hunter2" // stands for a secret in a wrong place
+
+var settings = map[string]setting{
+	"PORT":                 {"", `PORT="": must be a whole number`, map[string]string{"http": `PORT="http": must be a whole number`, "65536": "PORT=65536: must be from 0 to 65535", "-1": "PORT=-1"}},
+	"IRIS_ADDR":            {"", "", map[string]string{"everywhere": `IRIS_ADDR="everywhere": must be an address`, "127.0.0.1:80": "IRIS_ADDR"}},
+	"IRIS_STORE":           {"", `IRIS_STORE="": must be firestore or memory`, map[string]string{"disk": `IRIS_STORE="disk": must be firestore or memory`}},
+	"IRIS_PROJECT":         {"", "", map[string]string{"My Project": `IRIS_PROJECT="My Project": must be the id`, "projects/x": "IRIS_PROJECT"}},
+	"IRIS_DATABASE":        {"", `IRIS_DATABASE="": leave it unset`, map[string]string{"a/b": `IRIS_DATABASE="a/b": must be the id`, "default)": "IRIS_DATABASE"}},
+	"IRIS_BUCKET":          {"", "", map[string]string{"gs://b": `IRIS_BUCKET="gs://b": must be the name of a bucket, without gs://`}},
+	"IRIS_MEDIA_MAX_BYTES": {"", `IRIS_MEDIA_MAX_BYTES=""`, map[string]string{"64M": `IRIS_MEDIA_MAX_BYTES="64M"`, "300000000": "IRIS_MEDIA_MAX_BYTES=300000000: must be from 0 to 268435456"}},
+	"IRIS_MEDIA_QUOTA":     {"", `IRIS_MEDIA_QUOTA=""`, map[string]string{"5G": `IRIS_MEDIA_QUOTA="5G"`, "-1": "IRIS_MEDIA_QUOTA=-1"}},
+	"IRIS_RETENTION":       {"", `IRIS_RETENTION="": must be a length of time`, map[string]string{"a year": `IRIS_RETENTION="a year": must be a length of time`, "-1h": "IRIS_RETENTION=-1h0m0s: must be at least 1h"}},
+	"IRIS_ADMIN_TOKEN":     {"IRIS_ADMIN_TOKEN: is required", "IRIS_ADMIN_TOKEN: is required", map[string]string{hunter: "IRIS_ADMIN_TOKEN: has 15 characters", goodToken + "\n": "IRIS_ADMIN_TOKEN: begins or ends with white space"}},
+	"IRIS_PUBLIC_URL":      {"", "", urls("IRIS_PUBLIC_URL")},
+	"IRIS_PUSH":            {"", `IRIS_PUSH="": must be fcm or off`, map[string]string{"apns": `IRIS_PUSH="apns": must be fcm or off`}},
+	"IRIS_FCM_ENDPOINT":    {"", "", urls("IRIS_FCM_ENDPOINT")},
+	"IRIS_PUSH_PREVIEW":    {"", "", map[string]string{"maybe": `IRIS_PUSH_PREVIEW="maybe": must be true or false`}},
+	"IRIS_NTFY_URL":        {"", "", urls("IRIS_NTFY_URL")},
+	"IRIS_LOG_ENTRIES":     {"", `IRIS_LOG_ENTRIES="": must be a whole number`, map[string]string{"many": `IRIS_LOG_ENTRIES="many"`, "1": "IRIS_LOG_ENTRIES=1: must be from 16"}},
+	"IRIS_RATE_LIMITS":     {"", `IRIS_RATE_LIMITS="": must be on or off`, map[string]string{"no": `IRIS_RATE_LIMITS="no": must be on or off`}},
+	"IRIS_MAX_SOCKETS":     {"", `IRIS_MAX_SOCKETS=""`, map[string]string{"0": "IRIS_MAX_SOCKETS=0: must be from 1", "1e3": `IRIS_MAX_SOCKETS="1e3"`}},
+	"IRIS_LOG":             {"", `IRIS_LOG="": must be json or text`, map[string]string{"xml": `IRIS_LOG="xml": must be json or text`}},
+	"IRIS_METRICS_ADDR":    {"", "", map[string]string{"9090": `IRIS_METRICS_ADDR="9090": must be host and port`, "localhost:http": "IRIS_METRICS_ADDR"}},
+
+	"OTEL_EXPORTER_OTLP_ENDPOINT": {"", "", urls("OTEL_EXPORTER_OTLP_ENDPOINT")},
+	"OTEL_EXPORTER_OTLP_PROTOCOL": {"", "", map[string]string{"grpc": `OTEL_EXPORTER_OTLP_PROTOCOL="grpc": must be http/protobuf`}},
+	"OTEL_EXPORTER_OTLP_HEADERS":  {"", "", map[string]string{hunter: "OTEL_EXPORTER_OTLP_HEADERS: header 1 is not like name=value", "a=b,key=%zz" + hunter: "OTEL_EXPORTER_OTLP_HEADERS: header 2"}},
+
+	"K_SERVICE":               {"", "", nil}, // Cloud Run's own
+	"FIRESTORE_EMULATOR_HOST": {"", "", map[string]string{"8080": `FIRESTORE_EMULATOR_HOST="8080": must be host and port`}},
+}
+
+func urls(name string) map[string]string {
+	return map[string]string{
+		"iris.example.org": name + `="iris.example.org": must be like https://`, "ftp://h": name + `="ftp://h"`,
+		"https://u:" + hunter + "@h/": name + ": must not hold a user or password", "https://u:" + hunter + "@[h": name + ": must not hold",
+		"https://h/?key=" + hunter: name + ": must end with the path",
+	}
+}
+
+// fine is an environment that loads, and in which every setting matters.
+func fine() map[string]string {
+	return map[string]string{"IRIS_ADMIN_TOKEN": goodToken, "IRIS_PROJECT": "demo-iris", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"}
+}
+
+// Every setting, missing, empty and malformed, alone: one fault of its own, or none.
+func TestEverySetting(t *testing.T) {
+	for _, name := range variables() {
+		s, ok := settings[name]
+		if !ok && name != "GOOGLE_CLOUD_PROJECT" {
+			t.Errorf("%s is not in the table", name)
+		}
+		env := fine()
+		delete(env, name)
+		checkLoad(t, env, s.missing)
+		env[name] = ""
+		checkLoad(t, env, s.empty)
+		for value, want := range s.malformed {
+			env[name] = value
+			checkLoad(t, env, want)
+		}
+	}
+}
+
+// All of them malformed: all faults in one error.
+func TestAllSettingsMalformed(t *testing.T) {
+	env, want := fine(), []string{}
+	for name, s := range settings {
+		for value, fault := range s.malformed {
+			if name != "IRIS_STORE" { // else Firestore's own would not matter
+				env[name] = value
+				want = append(want, fault)
+			}
+			break
+		}
+	}
+	checkLoad(t, env, want...)
+}
+
+// checkLoad loads an environment and compares the lines of the error. No secret
+// is shown.
+func checkLoad(t *testing.T, env map[string]string, want ...string) {
+	t.Helper()
+	setenv(t, env)
+	_, err := server.Load()
+	var got []string
+	if err != nil {
+		got = strings.Split(err.Error(), "\n")
+	}
+	missing := map[string]bool{}
+	for _, w := range want {
+		if w != "" && (err == nil || !strings.Contains(err.Error(), w)) {
+			missing[w] = true
+		}
+	}
+	if len(want) == 1 && want[0] == "" {
+		want = nil
+	}
+	if len(missing) > 0 || len(got) != len(want) {
+		t.Errorf("%v: %d faults, want %d; without %v:\n%v", env, len(got), len(want), missing, err)
+	}
+	for _, secret := range []string{hunter, goodToken} {
+		if err != nil && strings.Contains(err.Error(), secret) {
+			t.Errorf("the error shows the secret %q:\n%v", secret, err)
+		}
+	}
+}
