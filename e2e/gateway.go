@@ -49,9 +49,15 @@ func BuildGateway(bin string) error {
 }
 
 // NewGateway prepares a gateway that has never run; Start starts it.
-func NewGateway(bin string, firestore testenv.Emulator) *Gateway {
+func NewGateway(t testing.TB, bin string, firestore testenv.Emulator) *Gateway {
+	t.Helper()
+	log, err := testenv.OpenLog("e2e") // a gateway may be there for longer than a test
+	if err != nil {
+		t.Fatal(err)
+	}
+	testenv.Confide(adminToken)
 	return &Gateway{
-		bin: bin, port: "0", out: newOutput(),
+		bin: bin, port: "0", out: newOutput(log),
 		env: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir(),
 			"IRIS_STORE=firestore", "IRIS_PROJECT=" + firestore.Project, testenv.EnvFirestore + "=" + firestore.Host,
@@ -231,6 +237,7 @@ func (g *Gateway) admin(t testing.TB, method, path string, body any, want int, i
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
+	testenv.ConfideFrame(answer)
 	if err != nil || resp.StatusCode != want {
 		t.Fatalf("%s %s: %s %s (%v), want %d", method, path, resp.Status, answer, err, want)
 	}

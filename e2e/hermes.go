@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,7 +73,7 @@ func NewHermes(c HermesConfig) (*Hermes, error) {
 	if c.Source != "" {
 		env = append(env, "PYTHONPATH="+c.Source)
 	}
-	return &Hermes{python: c.Python, home: home, env: env, out: newOutput()}, nil
+	return &Hermes{python: c.Python, home: home, env: env, out: newOutput(io.Discard)}, nil
 }
 
 // hermesConfig is what the settings recommended for Iris come to, and a model.

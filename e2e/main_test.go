@@ -80,7 +80,7 @@ func start(t *testing.T) *stack {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.gate == nil {
-		s.gate = e2e.NewGateway(gatewayBin, firestore)
+		s.gate = e2e.NewGateway(t, gatewayBin, firestore)
 	}
 	s.gate.ShowOnFailure(t)
 	if !s.gate.Running() {

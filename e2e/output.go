@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -14,9 +15,10 @@ type output struct {
 	mu      sync.Mutex
 	all     bytes.Buffer
 	changed chan struct{} // closed and replaced at each write
+	copy    io.Writer     // gets all of it too
 }
 
-func newOutput() *output { return &output{changed: make(chan struct{})} }
+func newOutput(copy io.Writer) *output { return &output{changed: make(chan struct{}), copy: copy} }
 
 // Write is called by the process's copying goroutines.
 func (o *output) Write(b []byte) (int, error) {
@@ -25,7 +27,7 @@ func (o *output) Write(b []byte) (int, error) {
 	o.all.Write(b)
 	close(o.changed)
 	o.changed = make(chan struct{})
-	return len(b), nil
+	return o.copy.Write(b)
 }
 
 // since returns the complete lines after byte position pos, the position behind

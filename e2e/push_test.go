@@ -75,7 +75,7 @@ func TestKilledBeforePush(t *testing.T) {
 	}
 	fcm := fakefcm.Start()
 	t.Cleanup(fcm.Close)
-	gate := e2e.NewGateway(gatewayBin, testenv.Firestore(t))
+	gate := e2e.NewGateway(t, gatewayBin, testenv.Firestore(t))
 	gate.Setenv("IRIS_PUSH=fcm", "IRIS_FCM_ENDPOINT="+fcm.URL)
 	t.Cleanup(gate.Stop)
 	gate.ShowOnFailure(t)

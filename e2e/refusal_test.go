@@ -25,7 +25,7 @@ type refusal struct {
 // TestRefusals: whatever a stranger or a broken app does, it gets the error and
 // close code of the device protocol, and another phone does not notice.
 func TestRefusals(t *testing.T) {
-	gate := e2e.NewGateway(gatewayBin, testenv.Firestore(t))
+	gate := e2e.NewGateway(t, gatewayBin, testenv.Firestore(t))
 	gate.ShowOnFailure(t)
 	t.Cleanup(gate.Stop)
 	gate.Start(t)

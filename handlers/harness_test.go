@@ -18,6 +18,7 @@ import (
 	"iris-gateway/handlers"
 	"iris-gateway/handlers/hub"
 	"iris-gateway/iris"
+	"iris-gateway/testenv"
 )
 
 const (
@@ -59,10 +60,12 @@ func (s slowStore) Append(ctx context.Context, g string, c iris.Commit) error {
 
 func startWith(t testing.TB, store store, options ...func(*handlers.Config)) *instance {
 	t.Helper()
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	var to io.Writer = testenv.Log(t, "handlers")
 	if testing.Verbose() {
-		log = slog.New(slog.NewTextHandler(t.Output(), nil))
+		to = io.MultiWriter(to, t.Output())
 	}
+	testenv.Confide(adminToken)
+	log := slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	h := hub.New(hub.Config{Store: store, LogEntries: 64, Log: log})
 	cfg := handlers.Config{Store: store, Hub: h, AdminToken: adminToken, MaxSockets: 2000, Log: log}
 	if m, ok := store.(handlers.MediaStore); ok {
@@ -108,6 +111,7 @@ func (in *instance) admin(method, path, body string, status int, out any) {
 	if res.StatusCode != status {
 		in.t.Fatalf("%s %s: status %d %s, want %d", method, path, res.StatusCode, data, status)
 	}
+	testenv.ConfideFrame(data)
 	if out != nil {
 		if err := json.Unmarshal(data, out); err != nil {
 			in.t.Fatalf("%s %s: %v in %s", method, path, err, data)
@@ -202,7 +206,9 @@ func (p *peer) send(format string, args ...any) {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
 	defer cancel()
-	if err := p.ws.Write(ctx, websocket.MessageText, fmt.Appendf(nil, format, args...)); err != nil {
+	data := fmt.Appendf(nil, format, args...)
+	testenv.ConfideFrame(data)
+	if err := p.ws.Write(ctx, websocket.MessageText, data); err != nil {
 		p.t.Fatalf("%s: write: %v", p.name, err)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/coder/websocket"
 
 	"iris-gateway/server"
+	"iris-gateway/testenv"
 )
 
 // gateway is one that runs in this process.
@@ -30,7 +31,8 @@ type gateway struct {
 func start(t *testing.T, cfg server.Config) *gateway {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	g := &gateway{T: t, stop: stop, ended: make(chan error, 1), log: &output{}}
+	g := &gateway{T: t, stop: stop, ended: make(chan error, 1), log: &output{file: testenv.Log(t, "server")}}
+	testenv.Confide(goodToken)
 	listening := make(chan string, 1)
 	go func() {
 		g.ended <- server.Run(ctx, cfg, server.Options{
@@ -80,6 +82,7 @@ func (g *gateway) post(path, token, body string, into any) {
 	if err != nil || resp.StatusCode/100 != 2 {
 		g.Fatalf("POST %s: %s %s %v", path, resp.Status, data, err)
 	}
+	testenv.ConfideFrame(data)
 	if into != nil {
 		if err := json.Unmarshal(data, into); err != nil {
 			g.Fatalf("POST %s: %v in %s", path, err, data)
@@ -98,6 +101,7 @@ func (g *gateway) exchange(path, token, until string, frames ...string) {
 	}
 	defer ws.CloseNow()
 	for _, f := range frames {
+		testenv.ConfideFrame([]byte(f))
 		if err := ws.Write(g.Context(), websocket.MessageText, []byte(f)); err != nil {
 			g.Fatal(err)
 		}
@@ -118,12 +122,14 @@ func (g *gateway) exchange(path, token, until string, frames ...string) {
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
+	file io.Writer
 }
 
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.text.Write(p)
+	o.text.Write(p)
+	return o.file.Write(p)
 }
 
 func (o *output) String() string {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -14,11 +16,14 @@ import (
 const asGateway = "IRIS_TEST_AS_GATEWAY"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asGateway) != "" {
+	switch {
+	case os.Getenv(asBare) != "":
+		fmt.Fprintln(os.Stderr, bare(context.Background()))
+	case os.Getenv(asGateway) != "":
 		main()
-		return
+	default:
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
 }
 
 // gateway prepares the process.

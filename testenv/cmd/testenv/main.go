@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -66,7 +67,32 @@ func run(signals <-chan os.Signal) (int, error) {
 		return 1, r.err
 	}
 	defer r.stop()
-	return command(flag.Args(), signals)
+	logs, err := os.MkdirTemp("", "iris-test-logs-")
+	if err != nil {
+		return 1, err
+	}
+	os.Setenv(testenv.EnvLogs, logs)
+	code, err := command(flag.Args(), signals)
+	if leak := scan(logs); leak != nil {
+		return max(1, code), errors.Join(err, leak)
+	}
+	return code, err
+}
+
+// scan looks in what gateways have logged for what tests have confided. The logs
+// stay if there is something to see.
+func scan(logs string) error {
+	s, err := testenv.ScanLogs(logs)
+	if err != nil {
+		return err
+	}
+	if len(s.Leaks) > 0 {
+		return fmt.Errorf("the logs in %s show what no log may:\n%s", logs, strings.Join(s.Leaks, "\n"))
+	}
+	if s.Files > 0 {
+		fmt.Fprintf(os.Stderr, "testenv: %d lines in %d logs show none of %d tokens and texts\n", s.Lines, s.Files, s.Secrets)
+	}
+	return os.RemoveAll(logs)
 }
 
 // prepare provides what was asked for and puts it into the environment.
