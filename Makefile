@@ -1,9 +1,9 @@
 # What a person and CI do here. The Makefile only names the steps: finding the
-# Firestore emulator, Java, gcc, Python and hermes-agent is in testenv/, in Go.
+# Firestore emulator, Java, gcc, Python, hermes-agent, ruff and mypy is in testenv/, in Go.
 #
 #   make test     everything: lint, the plugin's unit tests, all Go tests with the
 #                 race detector, end to end with a real hermes
-#   make lint     gofmt, go vet, staticcheck
+#   make lint     gofmt, go vet, staticcheck; for the plugin ruff and mypy --strict
 #   make terraform  fmt, validate and test of the module in terraform/, as far as
 #                 terraform and its providers are there; says what it skips
 #   make test-hermes  the plugin and end to end; with HERMES_SOURCE=DIR on that source
@@ -21,7 +21,7 @@ CHAOS_TIME ?= 10m
 
 # What is missing on this machine is said before anything is built.
 test: testenv
-	$(TESTENV) -race -hermes -- $(MAKE) --no-print-directory all-tests
+	$(TESTENV) -race -hermes -checkers -- $(MAKE) --no-print-directory all-tests
 
 # One after the other: they would only take the cores from each other.
 all-tests:
@@ -47,10 +47,14 @@ go-test:
 plugin-test:
 	"$$IRIS_HERMES_PYTHON" -m unittest discover -s plugin/tests
 
-lint:
+lint: testenv
 	@out=$$(gofmt -l .); test -z "$$out" || { echo "not gofmt'ed: $$out"; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...
+	$(TESTENV) -checkers -firestore=false -- $(MAKE) --no-print-directory plugin-lint
+
+plugin-lint:
+	cd plugin && "$$IRIS_CHECKERS/ruff" check . && "$$IRIS_CHECKERS/ruff" format --check . && "$$IRIS_CHECKERS/mypy"
 
 terraform:
 	@go run ./testenv/cmd/terraformtest terraform

@@ -18,6 +18,7 @@ const (
 	EnvFirestore = "FIRESTORE_EMULATOR_HOST" // host:port; the name Google's clients know
 	EnvStorage   = "STORAGE_EMULATOR_HOST"   // host:port; the name Google's client knows
 	EnvHermes    = "IRIS_HERMES_PYTHON"      // a Python with hermes-agent HermesVersion
+	EnvCheckers  = "IRIS_CHECKERS"           // a folder with ruff and mypy
 )
 
 // Emulator is a Firestore emulator, and a project in it that no other test uses.

@@ -89,3 +89,30 @@ func TestDownload(t *testing.T) {
 		t.Errorf("the right bytes were refused: %v", err)
 	}
 }
+
+func TestCheckersOfAnotherVersion(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv(EnvCheckers, dir)
+	if _, err := FindCheckers(t.Context()); err == nil || !strings.Contains(err.Error(), dir) {
+		t.Errorf("a folder without ruff and mypy: %v, want an error that names it", err)
+	}
+	for name, version := range checkers {
+		program(t, dir, name, version)
+	}
+	if got, err := FindCheckers(t.Context()); got != dir || err != nil {
+		t.Errorf("ruff and mypy as wanted: %q, %v; want %q", got, err, dir)
+	}
+	program(t, dir, "mypy", "0.1")
+	if _, err := FindCheckers(t.Context()); err == nil || !strings.Contains(err.Error(), "mypy 0.1") {
+		t.Errorf("mypy 0.1: %v, want an error that names it", err)
+	}
+}
+
+// program makes one that says its version.
+func program(t *testing.T, dir, name, version string) {
+	t.Helper()
+	script := "#!/bin/sh\necho " + name + " " + version + "\n"
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}

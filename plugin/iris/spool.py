@@ -128,9 +128,10 @@ class Spool:
         seq = self.last_seq + 1
         frame = event.frame(seq)
         size = len(frame.encode())
+        rank, lane = event.rank if rank is None else rank, event.lane
+        row = (seq, rank, lane.chat_id, lane.thread_id, size, frame)
         self._db.execute(
-            "INSERT INTO events (seq, rank, chat_id, thread_id, size, frame) VALUES (?, ?, ?, ?, ?, ?)",
-            (seq, event.rank if rank is None else rank, event.lane.chat_id, event.lane.thread_id, size, frame),
+            "INSERT INTO events (seq, rank, chat_id, thread_id, size, frame) VALUES (?, ?, ?, ?, ?, ?)", row
         )
         self._note_prompt(event)
         self.last_seq = seq

@@ -12,7 +12,6 @@ from support import LANE, edit, event
 from iris.events import Event
 from iris.recap import Recap
 
-
 # The gateway's own example of a hello, with every field that it reads.
 GOLDEN_HELLO = Path(__file__).parents[2] / "handlers" / "link" / "testdata" / "hello.json"
 

@@ -1,9 +1,10 @@
 // Command testenv runs a command with the things tests need: it finds or starts a
-// Firestore emulator and a Cloud Storage, with -hermes a Python with hermes-agent,
-// tells the command about them by FIRESTORE_EMULATOR_HOST, STORAGE_EMULATOR_HOST and
-// IRIS_HERMES_PYTHON, passes its exit code on, and always ends what it started.
+// Firestore emulator and a Cloud Storage, with -hermes a Python with hermes-agent, with
+// -checkers what checks Python, tells the command about them by FIRESTORE_EMULATOR_HOST,
+// STORAGE_EMULATOR_HOST, IRIS_HERMES_PYTHON and IRIS_CHECKERS, passes its exit code on,
+// and always ends what it started.
 //
-//	testenv [-race] [-hermes] [-firestore=false] -- go test -race ./...
+//	testenv [-race] [-hermes] [-checkers] [-firestore=false] -- go test -race ./...
 package main
 
 import (
@@ -35,9 +36,11 @@ func main() {
 }
 
 func run(signals <-chan os.Signal) (int, error) {
-	race := flag.Bool("race", false, "check that go test -race can work here")
-	hermes := flag.Bool("hermes", false, "provide a Python with hermes-agent")
-	firestore := flag.Bool("firestore", true, "provide a Firestore emulator and a Cloud Storage")
+	var need needs
+	flag.BoolVar(&need.race, "race", false, "check that go test -race can work here")
+	flag.BoolVar(&need.hermes, "hermes", false, "provide a Python with hermes-agent")
+	flag.BoolVar(&need.checkers, "checkers", false, "provide ruff and mypy")
+	flag.BoolVar(&need.firestore, "firestore", true, "provide a Firestore emulator and a Cloud Storage")
 	flag.Parse()
 	if flag.NArg() == 0 {
 		return 2, errors.New("no command given: testenv [-race] [-hermes] -- COMMAND ARG…")
@@ -50,7 +53,7 @@ func run(signals <-chan os.Signal) (int, error) {
 	}
 	prepared := make(chan ready, 1)
 	go func() {
-		stop, err := prepare(ctx, *race, *hermes, *firestore)
+		stop, err := prepare(ctx, need)
 		prepared <- ready{stop, err}
 	}()
 	var r ready
@@ -95,21 +98,31 @@ func scan(logs string) error {
 	return os.RemoveAll(logs)
 }
 
+// needs are what the command asks for.
+type needs struct{ race, hermes, checkers, firestore bool }
+
 // prepare provides what was asked for and puts it into the environment.
-func prepare(ctx context.Context, race, hermes, firestore bool) (func(), error) {
-	if race {
+func prepare(ctx context.Context, need needs) (func(), error) {
+	if need.race {
 		if err := testenv.CheckRace(); err != nil {
 			return nil, err
 		}
 	}
-	if hermes {
+	if need.hermes {
 		python, err := testenv.FindHermes(ctx)
 		if err != nil {
 			return nil, err
 		}
 		os.Setenv(testenv.EnvHermes, python)
 	}
-	if !firestore {
+	if need.checkers {
+		bin, err := testenv.FindCheckers(ctx)
+		if err != nil {
+			return nil, err
+		}
+		os.Setenv(testenv.EnvCheckers, bin)
+	}
+	if !need.firestore {
 		return func() {}, nil
 	}
 	host, stop, err := testenv.StartFirestore(ctx)
