@@ -8,8 +8,8 @@ import (
 	"iris-gateway/iris"
 )
 
-// freshFor is how long after the beginning of the tail a live document may
-// still tell of the time before: as long as a write may take, twice.
+// freshFor is how long after the beginning of the tail a live document that is
+// written may still tell of the time before: as long as a write may take, twice.
 const freshFor = 2 * commitTimeout
 
 // over is what the log says has ended. A live document may be older than the

@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"iris-gateway/handlers/link"
@@ -34,19 +35,19 @@ func (a *Actor) watchLives() {
 	}
 }
 
-// followLives passes the live documents on. Until the tail is no longer young
-// they may show messages that ended before it began: those have rows.
+// followLives passes the live documents on. Those that were written before the
+// tail was no longer young may show messages that ended before it began, however
+// long that is ago: nobody writes them while the host is away. Such messages
+// have rows.
 func (g *Gateway) followLives(ctx context.Context, young time.Time) {
 	checked := map[string]bool{}
 	for try := 0; ctx.Err() == nil; try++ {
 		err := g.hub.cfg.Store.FollowLive(ctx, g.ID, func(lives []iris.Live) {
-			var ended []string
-			if time.Now().Before(young) {
-				var err error
-				if ended, err = g.endedBefore(ctx, lives, checked); err != nil {
-					g.log.Warn("look for messages of live documents", "err", err)
-					return
-				}
+			old := slices.DeleteFunc(slices.Clone(lives), func(l iris.Live) bool { return l.At.After(young) })
+			ended, err := g.endedBefore(ctx, old, checked)
+			if err != nil {
+				g.log.Warn("look for messages of live documents", "err", err)
+				return
 			}
 			g.later(func(a *Actor) {
 				if ctx.Err() == nil {

@@ -90,6 +90,17 @@ var found = []struct {
 			{0, "device", 0, 0, 0}, {0, "host", 0, 1, 0}, {1000, "device", 1, 1, 0}, {300, "freeze", 0, 0, 5}, {0, "send", 0, 0, 0}},
 			slices.Repeat([]step{{300, "send", 1, 0, 0}}, 40)),
 	}},
+	{"a live document outlived its instance while the host was away: a message that had ended began again", plan{
+		Seed: 33256, Instances: 2, Devices: 2, Ring: 16, Page: 3, Rates: profiles[1], Steps: []step{
+			{0, "notice", 2, 1, 5}, {5, "cut", 0, 1, 3}, {0, "step", 0, 2, 5}, {1000, "send", 0, 1, 0},
+			{0, "poison", 0, 2, 5}, {0, "poison", 1, 0, 0}, {100, "crash", 2, 2, 0}, {3000, "device", 0, 2, 5},
+			{3000, "flood", 1, 2, 1}, {3000, "send", 1, 2, 0}, {0, "send", 1, 2, 1}, {3000, "send", 1, 2, 1},
+			{100, "device", 1, 0, 3}, {1000, "send", 1, 1, 3}, {1000, "send", 0, 1, 2}, {1, "steps", 2, 1, 1},
+			{3000, "notice", 1, 0, 1}, {1000, "step", 1, 0, 5}, {100, "step", 0, 1, 4}, {1, "hostmute", 1, 0, 2},
+			{5, "send", 1, 2, 1}, {0, "notices", 1, 0, 5}, {0, "away", 1, 2, 1}, {100, "notice", 0, 1, 5},
+			{1, "freeze", 2, 0, 1}, {3000, "send", 0, 2, 4}, {3000, "device", 1, 1, 5}, {3000, "send", 0, 1, 1},
+			{0, "freeze", 2, 2, 5}, {1, "send", 2, 1, 5}, {3000, "restart", 1, 0, 3}},
+	}},
 	{"hello named a turn whose end was in the log: busy for ever", plan{
 		Seed: 2, Instances: 1, Devices: 3, Ring: 64, Page: 3, Rates: profiles[1], Steps: []step{
 			{3000, "step", 1, 0, 3}, {3000, "steps", 0, 0, 5}, {11, "hostmute", 2, 1, 5}, {0, "steps", 0, 2, 4}, {100, "step", 2, 1, 2},
