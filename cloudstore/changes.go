@@ -27,6 +27,8 @@ func (s *Store) apply(b *writeBatch, g string, ch iris.Change) error {
 		b.Update(s.gateway(g), []firestore.Update{{Path: "host", Value: newHostDoc(c.Host)}})
 	case iris.SetHostLink:
 		b.Update(s.gateway(g), setHostLink(c))
+	case iris.PutLive:
+		b.Set(s.live(g, c.Live.Turn), newLiveDoc(c.Live))
 	case iris.DropLive:
 		b.Delete(s.live(g, c.Turn))
 	default:

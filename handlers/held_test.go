@@ -182,6 +182,37 @@ func TestEventsBehindTheLastFrame(t *testing.T) {
 	}
 }
 
+// An entry contains the last edit of an answer because something else was said
+// before the turn's end. Instance and process die: the text is in the live
+// document, which was written with that entry.
+func TestContainedTextIsKept(t *testing.T) {
+	t.Parallel()
+	for what, other := range map[string]func(*peer){
+		"a notice":        func(host *peer) { host.event(5, "notice", "", `{"key":"k","text":"in between"}`) },
+		"nothing for 1 s": func(*peer) {},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			_, held, free, g, hostToken := twoInstances(t)
+			witness := free.device(held.pair(g), "d1")
+			witness.next("status")
+			host, _ := held.host(hostToken, "e1", 0, 0, "")
+			host.event(1, "turn.start", "tn1", turnStart)
+			host.event(2, "model.end", "tn1", `{"finish_reason":"stop","text":"Whole.","model":"m"}`)
+			host.event(3, "edit", "tn1", `{"message_id":"a1","text":"Whole.","final":true}`)
+			host.event(4, "answer", "tn1", `{"text":"Whole."}`)
+			other(host)
+			host.acked(4)
+			host.drop()
+			host, ack := free.host(hostToken, "e1", 6, 0, "")
+			host.event(6, "turn.end", "tn1", `{"outcome":"completed"}`)
+			if f := witness.until("the end of the turn", func(f frame) bool { return f.is("message.stop") || f.is("agent.idle") }); f.text("final_text") != "Whole." {
+				t.Errorf("%v after hello.ack %v, want the answer", f, ack)
+			}
+		})
+	}
+}
+
 // A live document shows a message whose text waits behind a commit of this
 // instance. Meanwhile the message ends on the other one: nothing of it may come
 // behind its end.

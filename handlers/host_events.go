@@ -137,6 +137,11 @@ func (h *hostSession) publish(a *hub.Actor, seq int64, lane iris.Lane, frames []
 		done()
 		return
 	}
+	if len(draft.Frames) > 0 {
+		draft.Changes = append(draft.Changes, h.keep(a)...)
+	} else {
+		h.unkept = true
+	}
 	upTo := h.taken
 	if len(draft.Frames) > 0 {
 		h.made = upTo
@@ -231,15 +236,28 @@ func (h *hostSession) ackLater(seq int64) {
 	})
 }
 
+// keep returns the changes that go with an entry which contains events that led
+// to nothing durable: what they said of a text is in its live document then.
+func (h *hostSession) keep(a *hub.Actor) []iris.Change {
+	if !h.unkept {
+		return nil
+	}
+	h.unkept = false
+	return a.KeepLive(h.host)
+}
+
 // contain makes an entry that says nothing but that the events up to seq were
 // taken. An acknowledgement alone would not do: the log would wait for ever for
 // events that the host has forgotten, and not close the turns that it lost.
 func (h *hostSession) contain(a *hub.Actor, seq int64) {
+	texts := h.keep(a)
 	h.proposed++
 	a.Propose(hub.Proposal{
 		Decide: func(s *hub.State) (hub.Draft, error) {
 			d, err := h.decide(s, 0, seq, iris.Lane{}, hub.Draft{}, nil)
-			d.Keep = err == nil && s.Host.Seq < seq
+			if d.Keep = err == nil && s.Host.Seq < seq; d.Keep {
+				d.Changes = texts
+			}
 			return d, err
 		},
 		Done: func(_ *hub.Actor, r hub.Result) {

@@ -67,6 +67,7 @@ type hostSession struct {
 	made     int64       // newest event when something was last meant for the log
 	proposed int         // of what the log was asked for and has not answered
 	void     int64       // newest event that led to nothing durable
+	unkept   bool        // there was one since the live documents were kept with an entry
 	ackTimer *time.Timer // acknowledges it; nil when none waits
 	heard    time.Time   // when an event came last
 	settling *time.Timer // settles when nothing comes

@@ -13,7 +13,12 @@ type Live struct {
 	At     time.Time
 }
 
+// PutLive adds or replaces a turn's live document in the commit that contains
+// the events which the document tells of.
+type PutLive struct{ Live Live }
+
 // DropLive removes a turn's live document in the commit that ends the turn.
 type DropLive struct{ Turn string }
 
+func (PutLive) change()  {}
 func (DropLive) change() {}

@@ -32,11 +32,12 @@ func (s *Store) apply(u *undo, gw *gateway, ch iris.Change) error {
 		return updateGateway(u, gw, func(row *iris.Gateway) { row.Host = c.Host })
 	case iris.SetHostLink:
 		return updateGateway(u, gw, func(row *iris.Gateway) { row.Host.Link, row.Host.Seen = c.Link, c.Seen })
+	case iris.PutLive:
+		u.add(gw.restoreLive(c.Live.Turn))
+		gw.setLive(c.Live)
 	case iris.DropLive:
-		if l, ok := gw.lives[c.Turn]; ok {
-			u.add(func() { gw.setLive(l) })
-			gw.dropLive(c.Turn)
-		}
+		u.add(gw.restoreLive(c.Turn))
+		gw.dropLive(c.Turn)
 	default:
 		return s.applyLate(u, gw, ch)
 	}

@@ -86,6 +86,14 @@ func (gw *gateway) dropLive(turn string) {
 	}
 }
 
+// restoreLive returns what makes the live document of a turn as it is now.
+func (gw *gateway) restoreLive(turn string) func() {
+	if l, ok := gw.lives[turn]; ok {
+		return func() { gw.setLive(l) }
+	}
+	return func() { gw.dropLive(turn) }
+}
+
 func (gw *gateway) tellLive() {
 	close(gw.liveChanged)
 	gw.liveChanged = make(chan struct{})

@@ -30,19 +30,24 @@ func testLive(f *fixture) {
 		f.Errorf("late update: %v, want CodeNotFound", err)
 	}
 	f.wantLives()
+	noError(f, f.change(iris.PutLive{Live: aLive("tn_3", "d")}, iris.PutLive{Live: aLive("tn_4", "e")}))
+	noError(f, f.change(iris.PutLive{Live: aLive("tn_3", "f")}, iris.DropLive{Turn: "tn_4"}))
+	f.wantLives(aLive("tn_3", "f"))
+	noError(f, f.change(iris.PutLive{Live: aLive("tn_3", "g")}, iris.DropLive{Turn: "tn_3"}))
+	f.wantLives()
 	noError(f, f.CreateLive(f.ctx, f.g, aLive("tn_2", "x")))
 	noError(f, f.DropLive(f.ctx, f.g, "tn_2"))
 	noError(f, f.DropLive(f.ctx, f.g, "tn_2"))
 	f.wantLives()
 }
 
-// A refused commit drops no live document.
+// A refused commit drops no live document, and makes none.
 func testLiveAtomic(f *fixture) {
 	noError(f, f.CreateLive(f.ctx, f.g, aLive("tn_1", "a")))
 	err := f.Append(f.ctx, f.g, iris.Commit{
 		Entry: iris.Entry{Cursor: 1, Writer: "w_1", First: 1},
 		Changes: []iris.Change{
-			iris.DropLive{Turn: "tn_1"}, iris.SetBusy{Lane: iris.Lane{ChatID: "none"}, Turn: ""},
+			iris.DropLive{Turn: "tn_1"}, iris.PutLive{Live: aLive("tn_1", "b")}, iris.PutLive{Live: aLive("tn_2", "c")}, iris.SetBusy{Lane: iris.Lane{ChatID: "none"}, Turn: ""},
 		},
 	})
 	if !errors.Is(err, iris.ErrRefused) {

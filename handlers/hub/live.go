@@ -78,17 +78,7 @@ func (a *Actor) writeLive() {
 	if a.host == nil {
 		return
 	}
-	var changed []iris.Live
-	for _, t := range a.host.Open() {
-		if len(t.Messages) == 0 && len(t.Tools) == 0 {
-			continue
-		}
-		data, err := json.Marshal(t)
-		if err != nil || l.kept[t.Turn] == string(data) {
-			continue
-		}
-		changed = append(changed, iris.Live{Turn: t.Turn, Lane: t.Lane(), Writer: a.writer, Data: string(data), At: time.Now()})
-	}
+	changed := a.changedLives(func(t link.Turn) bool { return len(t.Messages) > 0 || len(t.Tools) > 0 })
 	if len(changed) == 0 {
 		return
 	}
@@ -101,6 +91,40 @@ func (a *Actor) writeLive() {
 		written := a.g.writeLives(ctx, changed, known)
 		a.g.later(func(a *Actor) { a.wroteLive(written) })
 	})
+}
+
+// changedLives returns the documents of those of the host's turns that match and
+// say more than was written last.
+func (a *Actor) changedLives(match func(link.Turn) bool) []iris.Live {
+	var changed []iris.Live
+	for _, t := range a.host.Open() {
+		if !match(t) {
+			continue
+		}
+		data, err := json.Marshal(t)
+		if err != nil || len(data) > maxEntryBytes || a.live.kept[t.Turn] == string(data) {
+			continue
+		}
+		changed = append(changed, iris.Live{Turn: t.Turn, Lane: t.Lane(), Writer: a.writer, Data: string(data), At: time.Now()})
+	}
+	return changed
+}
+
+// KeepLive returns the changes that keep the texts of h's turns, for a commit
+// that contains events which have led to nothing durable yet: they will not come
+// again.
+func (a *Actor) KeepLive(h *Host) []iris.Change {
+	if a.host != h {
+		return nil
+	}
+	var changes []iris.Change
+	texts := func(t link.Turn) bool { return len(t.Messages) > 0 }
+	for _, live := range a.changedLives(texts) {
+		a.live.kept[live.Turn] = live.Data // or the turn's end would not remove it
+		changes = append(changes, iris.PutLive{Live: live})
+	}
+	a.live.again = a.live.again || a.live.writing // an older state may land after this one
+	return changes
 }
 
 // writeLives writes documents and returns those that were written. After its

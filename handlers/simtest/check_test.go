@@ -129,7 +129,7 @@ func (w *world) checkEvents() {
 		}
 		n, cursor := w.log.count(e.kind, e.text)
 		switch {
-		case n > 1 || n == 0 && !e.lost && !e.vague:
+		case n > 1 || n == 0 && !e.lost:
 			w.failf("event %s/%d (%s %s) is %d times in the log", e.epoch, e.seq, e.kind, e.text, n)
 		case e.anywhere:
 		case n == 1 && cursor < last:

@@ -13,8 +13,7 @@ type script struct {
 	stage int
 	open  []link.TurnMessage // whose end is still to come
 	tools []link.TurnTool
-	end   *event   // turn.end
-	texts []*event // that bring a text into the log
+	end   *event // turn.end
 
 	beat    []link.TurnMessage
 	beatEnd *event // model.end of the beat: until it is acknowledged the beat is named
@@ -70,7 +69,6 @@ func (s *script) advance() {
 		s.beatEnd = h.emit(link.KindModelEnd, s.id, link.ModelEnd{FinishReason: "tool_calls", Text: "I look it up.", Model: "m"}, "", "")
 		e := h.emit(link.KindEdit, s.id, link.Edit{MessageID: beat, Text: "I look it up.", Final: true, Began: 2},
 			"message.stop", fmt.Sprintf(`"message_id":%q`, beat))
-		s.texts = append(s.texts, e)
 		e.anywhere = true // a machine that began after model.end does not know that it is a beat
 	case 5:
 		s.tools = []link.TurnTool{{Call: call, Index: 1, Name: call, Args: map[string]any{}}}
@@ -93,7 +91,6 @@ func (s *script) advance() {
 	case 11:
 		s.end = h.emit(link.KindTurnEnd, s.id, link.TurnEnd{Outcome: link.OutcomeCompleted, Tokens: 7},
 			"message.stop", fmt.Sprintf(`"message_id":%q,"final_text":%q`, answer, whole))
-		s.texts = append(s.texts, s.end)
 		h.ending, h.run = append(h.ending, s), nil
 	}
 }

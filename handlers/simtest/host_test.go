@@ -27,7 +27,6 @@ type event struct {
 	text  string // what that frame holds
 	acked bool
 	lost  bool // with the host's disk
-	vague bool // the log may hold something less for it
 
 	anywhere bool // it may come later than the events behind it
 }
@@ -121,15 +120,6 @@ func (h *host) restart(wipe bool) {
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
 	h.process++
-	gone := h.ending
-	if h.run != nil {
-		gone = append(gone, h.run)
-	}
-	for _, s := range gone { // their texts were only in memory, if their last edits were acknowledged
-		for _, e := range s.texts {
-			e.vague = true
-		}
-	}
 	h.run, h.ending = nil, nil
 	for _, c := range h.conns {
 		c.muted = true
@@ -291,7 +281,7 @@ func (h *host) forget(seq int64) {
 		h.spool = h.spool[1:]
 		e.acked = true
 		h.ending = slices.DeleteFunc(h.ending, func(s *script) bool { return s.end == e })
-		if e.vague || e.anywhere {
+		if e.anywhere {
 			continue
 		}
 		if n, _ := h.w.log.count(e.kind, e.text); e.kind != "" && n != 1 {

@@ -96,6 +96,8 @@ var directedMutants = []directed{
 		"	if d.empty() {\n		return\n	}\n	g.empty = false\n	if d.Host != nil {\n		next.Host = *d.Host\n	}\n",
 		"	if d.Host != nil {\n		next.Host = *d.Host\n	}\n	if d.empty() {\n		return\n	}\n	g.empty = false\n"}}},
 		"handlers", "TestEventsBehindTheLastFrame"},
+	{mutant{"void-kept", "an entry that contains the edits of an open message keeps its text", []edit{{eventsGo, "	if !h.unkept {", "	if true {"}}},
+		"handlers", "TestContainedTextIsKept"},
 	{mutant{"superseded-live", "what a host sent by its old link and waits is not shown", []edit{{deviceGo, "				a.dropLive()\n", ""}}},
 		"handlers", "TestLiveFramesOfAnOldConnection"},
 	{mutant{"ended-waiting", "a live frame that waited does not come after the end of its message", []edit{{overGo,

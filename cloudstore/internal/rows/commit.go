@@ -104,6 +104,10 @@ func change(ch iris.Change, cursor int64, retention time.Duration) (iris.Change,
 		c.Link, c.Seen = Link(c.Link), Time(c.Seen)
 		size, err = checked(texts, "host link", linkStrings(c.Link))
 		return c, size, err
+	case iris.PutLive:
+		c.Live.At = Time(c.Live.At)
+		size, err = checked(texts, "live document", []string{c.Live.Turn, c.Live.Lane.ChatID, c.Live.Lane.ThreadID, c.Live.Writer, c.Live.Data})
+		return c, size, err
 	case iris.DropLive:
 		size, err = checked(texts, "turn", []string{c.Turn})
 		return c, size, err
