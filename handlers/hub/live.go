@@ -89,7 +89,7 @@ func (a *Actor) writeLive() {
 	}
 	a.Go(func(ctx context.Context) {
 		written := a.g.writeLives(ctx, changed, known)
-		a.g.later(func(a *Actor) { a.wroteLive(written) })
+		a.g.later(func(a *Actor) { a.wroteLive(written, known) })
 	})
 }
 
@@ -151,9 +151,10 @@ func (g *Gateway) writeLives(ctx context.Context, lives []iris.Live, known map[s
 	return written
 }
 
-// wroteLive remembers what was written. The document of a turn that ended in
-// the meantime, when nobody knew of it yet, is removed.
-func (a *Actor) wroteLive(written []iris.Live) {
+// wroteLive remembers what was written. A document that was made for a turn
+// which ended in the meantime is removed: the commit of that end did not know
+// of it. One that was known is gone by that commit.
+func (a *Actor) wroteLive(written []iris.Live, known map[string]bool) {
 	l := &a.live
 	l.writing = false
 	open := map[string]bool{}
@@ -165,7 +166,7 @@ func (a *Actor) wroteLive(written []iris.Live) {
 	for _, live := range written {
 		if open[live.Turn] || a.host == nil {
 			l.kept[live.Turn] = live.Data
-		} else if _, dropped := l.kept[live.Turn]; !dropped {
+		} else if _, kept := l.kept[live.Turn]; !kept && !known[live.Turn] {
 			a.DropLive(live.Turn)
 		}
 	}
