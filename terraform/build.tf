@@ -1,4 +1,5 @@
-# How the source becomes an image: Cloud Build, by ../cloudbuild.yaml. The first
+# How the source becomes an image: Cloud Build, by ../cloudbuild.yaml, in its
+# global region, since not every project may build in each one. The first
 # apply builds once; later deployments are the command in the output `deploy`.
 
 locals {
@@ -11,7 +12,6 @@ locals {
     "gcloud builds submit .",
     "--config cloudbuild.yaml",
     "--project ${var.project}",
-    "--region ${var.region}",
     "--service-account ${google_service_account.build.id}",
     "--gcs-source-staging-dir gs://${google_storage_bucket.source.name}/source",
     "--substitutions",
@@ -91,7 +91,7 @@ resource "terraform_data" "first_image" {
 
   provisioner "local-exec" {
     working_dir = "${path.module}/.."
-    command     = "${local.build},_TAG=first,_DEPLOY=false"
+    command     = "sleep 60 && ${local.build},_TAG=first,_DEPLOY=false" # until the grants below are known
   }
 
   depends_on = [
