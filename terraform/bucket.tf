@@ -19,6 +19,21 @@ resource "google_storage_bucket" "media" {
     }
   }
 
+  # Media that are too old. The rows that name them go by the database's
+  # time-to-live, or with the next upload, before their bytes.
+  dynamic "lifecycle_rule" {
+    for_each = var.retention_days > 0 ? [var.retention_days + 1] : []
+    content {
+      action {
+        type = "Delete"
+      }
+      condition {
+        age            = lifecycle_rule.value
+        matches_prefix = ["media/"]
+      }
+    }
+  }
+
   # What a person deletes is deleted.
   soft_delete_policy {
     retention_duration_seconds = 0

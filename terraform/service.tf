@@ -82,6 +82,19 @@ resource "google_cloud_run_v2_service" "gateway" {
         }
       }
 
+      dynamic "env" {
+        for_each = google_secret_manager_secret_version.otlp_headers
+        content {
+          name = "OTEL_EXPORTER_OTLP_HEADERS"
+          value_source {
+            secret_key_ref {
+              secret  = google_secret_manager_secret.otlp_headers[0].secret_id
+              version = env.value.version
+            }
+          }
+        }
+      }
+
       # It answers once the store does, for which the gateway waits 30 s.
       startup_probe {
         period_seconds    = 1
@@ -114,6 +127,7 @@ resource "google_cloud_run_v2_service" "gateway" {
     google_project_iam_member.gateway_push,
     google_storage_bucket_iam_member.gateway_media,
     google_secret_manager_secret_iam_member.gateway_reads_admin_token,
+    google_secret_manager_secret_iam_member.gateway_reads_otlp_headers,
     terraform_data.first_image,
   ]
 }

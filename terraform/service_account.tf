@@ -34,3 +34,11 @@ resource "google_secret_manager_secret_iam_member" "gateway_reads_admin_token" {
   role      = "roles/secretmanager.secretAccessor"
   member    = google_service_account.gateway.member
 }
+
+resource "google_secret_manager_secret_iam_member" "gateway_reads_otlp_headers" {
+  count = local.otlp_headers ? 1 : 0
+
+  secret_id = google_secret_manager_secret.otlp_headers[0].id
+  role      = "roles/secretmanager.secretAccessor"
+  member    = google_service_account.gateway.member
+}

@@ -189,13 +189,13 @@ variable "log_entries" {
 }
 
 variable "retention_days" {
-  description = "How many days messages and media are kept (IRIS_RETENTION). 0: for ever. What was written before a change keeps the time it got."
+  description = "How many days messages and media are kept (IRIS_RETENTION). 0: for ever. After a change messages keep the time they got; media go by the new one."
   type        = number
   default     = 0
 
   validation {
     condition     = var.retention_days >= 0 && var.retention_days <= 36500 && floor(var.retention_days) == var.retention_days
-    error_message = "From 0 to 36500 days."
+    error_message = "From 1 to 36500 whole days, or 0 for ever."
   }
 }
 
@@ -299,6 +299,23 @@ variable "otlp_endpoint" {
   validation {
     condition     = var.otlp_endpoint == "" || can(regex("^https?://[^/?#@]+(/[^?#]*)?$", var.otlp_endpoint))
     error_message = "The address is like https://otel.example.org:4318, without user, password and query."
+  }
+}
+
+variable "otlp_headers" {
+  description = "Headers for otlp_endpoint, such as api-key=abc,other=def. They are kept as a secret."
+  type        = string
+  default     = ""
+  sensitive   = true
+
+  validation {
+    condition     = var.otlp_headers == "" || can(regex("^[^=, ]+=[^, ]*(,[^=, ]+=[^, ]*)*$", var.otlp_headers))
+    error_message = "The headers are like api-key=abc,other=def."
+  }
+
+  validation {
+    condition     = var.otlp_headers == "" || var.otlp_endpoint != ""
+    error_message = "Headers need otlp_endpoint."
   }
 }
 

@@ -51,19 +51,6 @@ run "alerts" {
   }
 }
 
-run "retention" {
-  command = plan
-
-  variables {
-    retention_days = 365
-  }
-
-  assert {
-    condition     = { for e in google_cloud_run_v2_service.gateway.template[0].containers[0].env : e.name => e.value }["IRIS_RETENTION"] == "8760h"
-    error_message = "the gateway is not told how long to keep messages"
-  }
-}
-
 run "budget" {
   command = plan
 
@@ -150,5 +137,53 @@ run "other_machine" {
   assert {
     condition     = one([for e in google_cloud_run_v2_service.gateway.template[0].containers[0].env : e.value if e.name == "IRIS_MAX_SOCKETS"]) == "900"
     error_message = "sockets leave nothing for health checks"
+  }
+}
+
+run "retention" {
+  command = plan
+
+  variables {
+    retention_days = 365
+  }
+
+  assert {
+    condition     = one([for e in google_cloud_run_v2_service.gateway.template[0].containers[0].env : e.value if e.name == "IRIS_RETENTION"]) == "8760h"
+    error_message = "the gateway keeps things for another time"
+  }
+  assert {
+    condition = [
+      for r in google_storage_bucket.media.lifecycle_rule : one(r.condition).age if one(r.condition).matches_prefix == tolist(["media/"])
+    ] == [366]
+    error_message = "bytes go before the rows that name them, or never"
+  }
+  assert {
+    condition     = toset([for f in google_firestore_field.fields : f.collection if length(f.ttl_config) == 1]) == toset(["messages", "media"])
+    error_message = "not messages and media expire"
+  }
+}
+
+run "telemetry" {
+  command = apply
+
+  variables {
+    image         = "example.org/iris/gateway:v1"
+    otlp_endpoint = "https://otel.example.org"
+    otlp_headers  = "api-key=abc"
+  }
+
+  assert {
+    condition     = one([for e in google_cloud_run_v2_service.gateway.template[0].containers[0].env : e.value if e.name == "OTEL_EXPORTER_OTLP_ENDPOINT"]) == "https://otel.example.org"
+    error_message = "telemetry goes elsewhere"
+  }
+  assert {
+    condition = one([
+      for e in google_cloud_run_v2_service.gateway.template[0].containers[0].env : e if e.name == "OTEL_EXPORTER_OTLP_HEADERS"
+    ]).value_source[0].secret_key_ref[0].version == google_secret_manager_secret_version.otlp_headers[0].version
+    error_message = "the headers do not come from the secret"
+  }
+  assert {
+    condition     = google_secret_manager_secret_iam_member.gateway_reads_otlp_headers[0].role == "roles/secretmanager.secretAccessor"
+    error_message = "the gateway may not read the headers"
   }
 }

@@ -251,3 +251,20 @@ run "otlp_without_scheme" {
   }
   expect_failures = [var.otlp_endpoint]
 }
+
+run "headers_without_value" {
+  command = plan
+  variables {
+    otlp_endpoint = "https://otel.example.org"
+    otlp_headers  = "api-key"
+  }
+  expect_failures = [var.otlp_headers]
+}
+
+run "headers_for_nobody" {
+  command = plan
+  variables {
+    otlp_headers = "api-key=abc"
+  }
+  expect_failures = [var.otlp_headers]
+}

@@ -87,8 +87,8 @@ type Library struct {
 
 	// Retention is how long a medium is kept, 0 for ever. What has expired is
 	// gone for everybody; its bytes and row are removed with the next upload.
-	// (A TTL policy would remove the row alone, and nobody would know of the
-	// bytes any more.)
+	// In the cloud a TTL policy may be quicker with the row, and nobody knows of
+	// the bytes any more: a lifecycle rule of the bucket removes them a day later.
 	Retention time.Duration
 }
 
