@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"iris-gateway/handlers"
 	"iris-gateway/handlers/wire"
 	"iris-gateway/iris"
 )
@@ -30,9 +31,9 @@ type world struct {
 	vars      map[string]string
 }
 
-func newWorld(t *testing.T, s store) *world {
+func newWorld(t *testing.T, s store, options ...func(*handlers.Config)) *world {
 	t.Helper()
-	w := &world{T: t, in: startWith(t, s), store: s, seen: map[string]bool{}, vars: map[string]string{}}
+	w := &world{T: t, in: startWith(t, s, options...), store: s, seen: map[string]bool{}, vars: map[string]string{}}
 	w.g, w.hostToken = w.in.gateway()
 	w.attachHost()
 	w.away = w.in.pair(w.g)

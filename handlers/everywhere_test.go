@@ -1,0 +1,153 @@
+package handlers_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"iris-gateway/cloudstore"
+	"iris-gateway/handlers"
+	"iris-gateway/handlers/hub"
+	"iris-gateway/iris"
+	"iris-gateway/testenv"
+)
+
+// everywhere is all that a gateway keeps and says, to be searched for what was
+// deleted.
+type everywhere struct {
+	testing.TB
+	store store
+	dump  func() string
+	logs  *syncBuffer
+}
+
+// inMemory keeps everything in the given store.
+func inMemory(t testing.TB, s store) *everywhere {
+	return &everywhere{TB: t, store: s, dump: func() string { return dumpRows(t, s) }, logs: &syncBuffer{}}
+}
+
+// inFirestore keeps everything on the emulator, and dumps all its documents.
+func inFirestore(t testing.TB) *everywhere {
+	t.Helper()
+	emu := testenv.Firestore(t)
+	s, err := cloudstore.Open(t.Context(), cloudstore.Config{Project: emu.Project, MaxSockets: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &everywhere{TB: t, store: s, logs: &syncBuffer{}, dump: func() string {
+		all, err := emu.Dump(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}}
+}
+
+// logged makes an instance log everything to where it is searched.
+func (e *everywhere) logged(cfg *handlers.Config) {
+	cfg.Log = slog.New(slog.NewJSONHandler(e.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	cfg.Hub = hub.New(hub.Config{Store: e.store, LogEntries: 1024, Log: cfg.Log})
+}
+
+// holds reports where a text is found.
+func (e *everywhere) holds(text string) (where []string) {
+	e.Helper()
+	for line := range strings.Lines(e.dump()) {
+		if strings.Contains(line, text) {
+			where = append(where, "stored: "+line)
+		}
+	}
+	for line := range strings.Lines(e.logs.String()) {
+		if strings.Contains(line, text) {
+			where = append(where, "logged: "+line)
+		}
+	}
+	return where
+}
+
+// gone fails if a text is found anywhere.
+func (e *everywhere) gone(text string) {
+	e.Helper()
+	for _, where := range e.holds(text) {
+		e.Errorf("%s is still there: %.2000s", text, where)
+	}
+}
+
+// there fails if a text is found nowhere: the search would prove nothing.
+func (e *everywhere) there(text string) {
+	e.Helper()
+	if len(e.holds(text)) == 0 {
+		e.Fatalf("%s is nowhere before it is deleted", text)
+	}
+}
+
+// dumpRows reads all rows that a store gives.
+func dumpRows(t testing.TB, s store) string {
+	t.Helper()
+	ctx := t.Context()
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	put := func(v any, err error) {
+		if err == nil {
+			err = enc.Encode(v)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	gateways, err := s.Gateways(ctx)
+	put(gateways, err)
+	for _, gw := range gateways {
+		entries, err := s.Entries(ctx, gw.ID, 0, 1_000_000)
+		lanes, ids := map[iris.Lane]bool{}, map[string]bool{}
+		for _, e := range entries {
+			put(e, err)
+			for _, l := range e.Lanes {
+				lanes[l] = true
+			}
+			for _, id := range e.Messages {
+				ids[id] = true
+			}
+		}
+		channels, err := s.Channels(ctx, gw.ID)
+		put(channels, err)
+		put(s.Pickers(ctx, gw.ID))
+		put(s.Lives(ctx, gw.ID))
+		put(s.Devices(ctx, gw.ID))
+		put(s.Deletions(ctx, gw.ID))
+		for l := range lanes {
+			messages, _, err := s.History(ctx, gw.ID, l, nil, 1_000_000)
+			put(messages, err)
+		}
+		for id := range ids {
+			put(s.Messages(ctx, gw.ID, []string{id}))
+		}
+	}
+	return out.String()
+}
+
+// syncBuffer is a buffer that many write to.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
