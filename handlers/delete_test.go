@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -177,6 +178,8 @@ func TestDeleteChannel(t *testing.T) {
 		w.tell(thread, "edit", "tn", fmt.Sprintf(`{"message_id":"open","text":"%s is","final":true}`, secret))
 		w.tell(thread, "prompt", "tn", fmt.Sprintf(`{"prompt_id":"p","kind":"clarify","question":"which %s?"}`, secret))
 		w.tell(channel, "prompt", "", fmt.Sprintf(`{"prompt_id":"q","kind":"confirm","title":"%s","text":"%s"}`, secret, secret))
+		quoted := w.ask("message.send", channel, fmt.Sprintf(`{"text":"%s"}`, secret)).text("message_id")
+		w.ask("message.send", iris.Lane{}, fmt.Sprintf(`{"text":"said elsewhere","reply_to":%q}`, quoted))
 		w.ask("channel.set_default", channel, `{}`)
 		w.answered(w.ask("channel.delete", channel, `{}`), "error") // not while it is the default
 		w.ask("channel.set_default", iris.Lane{ChatID: lane}, `{}`)
@@ -249,7 +252,7 @@ func TestDeleteWhileHostIsAway(t *testing.T) {
 		w.phone.until("status", func(f frame) bool { return f.is("status") && f.text("state") == "degraded" })
 		secret := "xyzzysecret"
 		m := w.ask("message.send", iris.Lane{}, fmt.Sprintf(`{"text":%q}`, secret)).text("message_id")
-		w.ask("message.send", iris.Lane{}, `{"text":"still wanted"}`)
+		w.ask("message.send", iris.Lane{}, fmt.Sprintf(`{"text":"still wanted","reply_to":%q}`, m))
 		w.answered(w.ask("message.delete", iris.Lane{}, messageIDs(m)), "message.deleted")
 		e.gone(secret)
 		w.attachHost()
@@ -336,11 +339,12 @@ func TestDeleteBeforePush(t *testing.T) {
 	option, fcm := waking(t, s, func(c *push.Config) { c.Preview = true })
 	w := newWorld(t, s, e.logged, option)
 	w.in.registered(w.g, "pocket", "f1")
+	other := iris.Lane{ChatID: w.ask("channel.create", iris.Lane{}, `{"name":"other"}`).text("chat_id")}
 	fcm.Answer("f1", "503 2", "200")
 	w.event("send", "", `{"message_id":"a1","text":"xyzzysecret","notify":true}`)
 	fcm.Wait("f1", 1, patience) // and it will be tried again
 	w.answered(w.ask("message.delete", iris.Lane{}, messageIDs("a1")), "message.deleted")
-	w.event("send", "", `{"message_id":"a2","text":"something else","notify":true}`)
+	w.tell(other, "send", "", `{"message_id":"a2","text":"something else","notify":true}`) // would not take its place
 	calls := fcm.Wait("f1", 2, patience)
 	for _, c := range calls[1:] {
 		if strings.Contains(fmt.Sprint(c.Data), "xyzzysecret") {
@@ -403,5 +407,45 @@ func TestQuoteOfDeleted(t *testing.T) {
 	})
 	if q := f["body"].(map[string]any)["reply_to"].(map[string]any); q["message_id"] != m || q["text"] != "" {
 		t.Errorf("quoted as %v", q)
+	}
+}
+
+// hesitant lets something happen between the reading of a message and its use.
+type hesitant struct {
+	*memstore.Store
+	after func(id string)
+}
+
+func (s hesitant) Message(ctx context.Context, g, id string) (iris.Message, error) {
+	m, err := s.Store.Message(ctx, g, id)
+	s.after(id)
+	return m, err
+}
+
+// The message that is answered, or its lane, is deleted between the look at it
+// and the commit of the answer.
+func TestQuoteOvertaken(t *testing.T) {
+	t.Parallel()
+	var overtake func()
+	quoted := ""
+	s := hesitant{memstore.New(), func(id string) {
+		if id == quoted {
+			overtake()
+		}
+	}}
+	e := inMemory(t, s)
+	w := newWorld(t, s, e.logged)
+	channel := iris.Lane{ChatID: w.ask("channel.create", iris.Lane{}, `{"name":"c"}`).text("chat_id")}
+	for lane, request := range map[iris.Lane]string{{}: "message.delete", channel: "channel.delete"} {
+		m := w.ask("message.send", lane, `{"text":"xyzzysecret"}`).text("message_id")
+		quoted = m
+		overtake = func() {
+			quoted = ""
+			if f := ask(w.other, request, lane, messageIDs(m)); f.is("error") {
+				t.Errorf("%s: %v", request, f)
+			}
+		}
+		w.answered(w.ask("message.send", iris.Lane{}, fmt.Sprintf(`{"text":"why?","reply_to":%q}`, m)), "message")
+		e.gone("xyzzysecret")
 	}
 }

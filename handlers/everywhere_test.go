@@ -54,7 +54,7 @@ func inFirestore(t testing.TB) *everywhere {
 // logged makes an instance log everything to where it is searched.
 func (e *everywhere) logged(cfg *handlers.Config) {
 	cfg.Log = slog.New(slog.NewJSONHandler(e.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	cfg.Hub = hub.New(hub.Config{Store: e.store, LogEntries: 1024, Log: cfg.Log})
+	cfg.Hub = hub.New(hub.Config{Store: cfg.Store.(hub.Store), LogEntries: 1024, Log: cfg.Log})
 }
 
 // holds reports where a text is found.

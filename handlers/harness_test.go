@@ -34,6 +34,7 @@ type instance struct {
 	server *handlers.Server
 	url    string
 	stop   func()
+	kill   func()
 }
 
 func start(t testing.TB, store *memstore.Store) *instance {
@@ -78,6 +79,13 @@ func startWith(t testing.TB, store store, options ...func(*handlers.Config)) *in
 	web := httptest.NewServer(s)
 	in := &instance{t: t, server: s, url: web.URL}
 	stopped := false
+	in.kill = func() { // nothing that it has begun comes to an end
+		stopped = true
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		_ = s.Drain(ctx)
+		web.Close()
+	}
 	in.stop = func() {
 		if stopped {
 			return

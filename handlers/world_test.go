@@ -86,6 +86,16 @@ func (w *world) append(changes []iris.Change, frames ...string) {
 		e := head
 		e.Cursor, e.Writer, e.Batch = head.Cursor+1, "elsewhere", head.Cursor
 		e.Frames, e.Inbound, e.Control, e.Lanes, e.Messages = frames, nil, nil, nil, nil
+		for _, encoded := range frames {
+			var f struct {
+				Chat   string `json:"chat_id"`
+				Thread string `json:"thread_id"`
+			}
+			if err := json.Unmarshal([]byte(encoded), &f); err != nil {
+				w.Fatal(err)
+			}
+			e.Lanes = append(e.Lanes, iris.Lane{ChatID: f.Chat, ThreadID: f.Thread})
+		}
 		if w.store.Append(w.Context(), w.g, iris.Commit{Entry: e, Guard: head.Cursor, Changes: changes}) == nil {
 			return
 		}
