@@ -14,9 +14,9 @@ import (
 	"iris-gateway/iris"
 )
 
-// mortal is an instance's way to the store. The instance dies with its n-th
+// dying is an instance's way to the store. The instance dies with its n-th
 // write, which lands or does not; nothing of it lands after.
-type mortal struct {
+type dying struct {
 	*memstore.Store
 	lands bool
 
@@ -29,7 +29,7 @@ type mortal struct {
 var errDead = errors.New("the instance is dead")
 
 // write does a write, unless the instance is dead or dies before it.
-func (m *mortal) write(do func() error) error {
+func (m *dying) write(do func() error) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.armed {
@@ -48,7 +48,7 @@ func (m *mortal) write(do func() error) error {
 	return errors.Join(errDead, err)
 }
 
-func (m *mortal) Append(ctx context.Context, g string, c iris.Commit) error {
+func (m *dying) Append(ctx context.Context, g string, c iris.Commit) error {
 	var refused error
 	err := m.write(func() error { refused = m.Store.Append(ctx, g, c); return refused })
 	if errors.Is(err, errDead) {
@@ -57,7 +57,7 @@ func (m *mortal) Append(ctx context.Context, g string, c iris.Commit) error {
 	return refused
 }
 
-func (m *mortal) Scrub(ctx context.Context, g string, t iris.Touching, edit func(iris.Entry) (iris.Entry, bool)) error {
+func (m *dying) Scrub(ctx context.Context, g string, t iris.Touching, edit func(iris.Entry) (iris.Entry, bool)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	return m.Store.Scrub(ctx, g, t, func(e iris.Entry) (iris.Entry, bool) {
@@ -73,16 +73,16 @@ func (m *mortal) Scrub(ctx context.Context, g string, t iris.Touching, edit func
 	})
 }
 
-func (m *mortal) EditLive(ctx context.Context, g, turn string, edit func(iris.Live) (iris.Live, bool)) error {
+func (m *dying) EditLive(ctx context.Context, g, turn string, edit func(iris.Live) (iris.Live, bool)) error {
 	return m.write(func() error { return m.Store.EditLive(ctx, g, turn, edit) })
 }
 
-func (m *mortal) DropLive(ctx context.Context, g, turn string) error {
+func (m *dying) DropLive(ctx context.Context, g, turn string) error {
 	return m.write(func() error { return m.Store.DropLive(ctx, g, turn) })
 }
 
 // arm lets the instance die with its n-th write from now on; 0 = not any more.
-func (m *mortal) arm(n int) {
+func (m *dying) arm(n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.armed, m.left = n > 0, n
@@ -92,7 +92,7 @@ func (m *mortal) arm(n int) {
 type doomedWorld struct {
 	*world
 	*everywhere
-	mortal  *mortal
+	dying   *dying
 	request string
 	lane    iris.Lane
 	payload string
@@ -105,11 +105,11 @@ const doomedSecret = "xyzzysecret"
 
 func newDoomed(t *testing.T, request string, lands bool) *doomedWorld {
 	t.Helper()
-	m := &mortal{Store: memstore.New(), lands: lands, dead: make(chan struct{})}
+	m := &dying{Store: memstore.New(), lands: lands, dead: make(chan struct{})}
 	e := inMemory(t, m.Store)
 	w := &world{T: t, in: startWith(t, m, e.logged), store: m.Store, seen: map[string]bool{}, vars: map[string]string{}}
 	w.g, _ = w.in.gateway()
-	d := &doomedWorld{world: w, everywhere: e, mortal: m, request: request, token: w.in.pair(w.g)}
+	d := &doomedWorld{world: w, everywhere: e, dying: m, request: request, token: w.in.pair(w.g)}
 	w.phone = w.in.device(d.token, "phone")
 	w.phone.next("status")
 	switch request {
@@ -210,7 +210,7 @@ func killAt(t *testing.T, request string, lands, open bool, n int) (died bool) {
 		witness = next.device(next.pair(d.g), "witness")
 		witness.next("status")
 	}
-	d.mortal.arm(n)
+	d.dying.arm(n)
 	d.phone.send(`{"type":%q,"id":"d","chat_id":%q,"thread_id":%q,"payload":%s}`, request, d.lane.ChatID, d.lane.ThreadID, d.payload)
 	answered := make(chan frame, 1)
 	go func() {
@@ -226,10 +226,10 @@ func killAt(t *testing.T, request string, lands, open bool, n int) (died bool) {
 		if f.is("error") {
 			t.Fatalf("step %d: answered with %v", n, f)
 		}
-		d.mortal.arm(0)
+		d.dying.arm(0)
 		d.ended()
 		return false
-	case <-d.mortal.dead:
+	case <-d.dying.dead:
 	}
 	d.in.kill()
 	if !open {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"iris-gateway/handlers/erase"
 	"iris-gateway/handlers/hub"
 	"iris-gateway/handlers/link"
 	"iris-gateway/iris"
@@ -31,6 +32,7 @@ func alive(s *hub.State, turns []link.Turn) []link.Turn {
 // the lane is gone.
 func unerased(s *hub.State, draft hub.Draft) hub.Draft {
 	gone := func(lane iris.Lane) bool { _, ok := s.Channel(lane); return !ok }
+	draft.Changes = unerasedLives(s, draft.Changes)
 	if !slices.ContainsFunc(draft.Lanes, gone) && !slices.ContainsFunc(draft.Messages, s.Erased) {
 		return draft
 	}
@@ -57,4 +59,24 @@ func unerased(s *hub.State, draft hub.Draft) hub.Draft {
 		return false
 	})
 	return draft
+}
+
+// unerasedLives does the same with the live documents that go with an entry.
+func unerasedLives(s *hub.State, changes []iris.Change) []iris.Change {
+	isLive := func(ch iris.Change) bool { _, ok := ch.(iris.PutLive); return ok }
+	if !slices.ContainsFunc(changes, isLive) {
+		return changes
+	}
+	var kept []iris.Change
+	for _, ch := range changes {
+		if put, ok := ch.(iris.PutLive); ok {
+			if _, known := s.Channel(put.Live.Lane); !known {
+				continue
+			}
+			put.Live, _ = erase.Live(put.Live, s.Erased)
+			ch = put
+		}
+		kept = append(kept, ch)
+	}
+	return kept
 }

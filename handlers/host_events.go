@@ -258,7 +258,7 @@ func (h *hostSession) contain(a *hub.Actor, seq int64) {
 			if d.Keep = err == nil && s.Host.Seq < seq; d.Keep {
 				d.Changes = texts
 			}
-			return d, err
+			return unerased(s, d), err
 		},
 		Done: func(_ *hub.Actor, r hub.Result) {
 			h.proposed--

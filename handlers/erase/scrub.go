@@ -179,15 +179,19 @@ func deleted(in link.Inbound) string {
 	return link.EncodeItem(link.Item{Kind: link.InboundDeleted, ChatID: in.ChatID, ThreadID: in.ThreadID, Body: struct{}{}})
 }
 
-// live takes messages out of a turn's live document, and reports whether there
-// were any.
 func (s *scrubber) live(l iris.Live) (iris.Live, bool) {
+	return Live(l, func(id string) bool { return slices.Contains(s.Messages, id) })
+}
+
+// Live takes messages out of a turn's live document, and reports whether there
+// were any.
+func Live(l iris.Live, gone func(message string) bool) (iris.Live, bool) {
 	t, ok := hub.TurnOf(l)
 	if !ok {
 		return l, false
 	}
 	n := len(t.Messages)
-	t.Messages = slices.DeleteFunc(t.Messages, func(m link.TurnMessage) bool { return slices.Contains(s.Messages, m.MessageID) })
+	t.Messages = slices.DeleteFunc(t.Messages, func(m link.TurnMessage) bool { return gone(m.MessageID) })
 	if len(t.Messages) == n {
 		return l, false
 	}

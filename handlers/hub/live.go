@@ -78,7 +78,9 @@ func (a *Actor) writeLive() {
 	if a.host == nil {
 		return
 	}
-	changed := a.changedLives(func(t link.Turn) bool { return len(t.Messages) > 0 || len(t.Tools) > 0 })
+	changed := a.changedLives(func(t link.Turn) bool {
+		return len(t.Messages) > 0 || len(t.Tools) > 0 || l.kept[t.Turn] != "" // its last message may have been deleted
+	})
 	if len(changed) == 0 {
 		return
 	}
