@@ -180,7 +180,7 @@ func (h *hostSession) attach(ctx context.Context) (start int64, err error) {
 	}
 	attached := make(chan error, 1)
 	err = h.gateway.Do(func(a *hub.Actor) {
-		h.host.Erase, h.loads = func(d iris.Deletion) { h.erased(a, d) }, a.State().Loads
+		h.host.Erase = func(d iris.Deletion) { h.erased(a, d) }
 		a.AttachHost(h.host, h.row(), h.hello.Epoch, func(a *hub.Actor, before iris.HostMark, err error) {
 			if err == nil {
 				start = h.welcome(a, before)
@@ -218,6 +218,7 @@ func (h *hostSession) row() iris.Host {
 // begins a new epoch: then it has lost its disk.
 func (h *hostSession) welcome(a *hub.Actor, known iris.HostMark) (start int64) {
 	s := a.State()
+	h.loads = s.Loads // not before: the rows may be read anew while the attachment waits
 	received := min(h.hello.Received, s.Cursor)
 	if known.Epoch != h.hello.Epoch {
 		received = max(received, known.Received)

@@ -101,6 +101,13 @@ var found = []struct {
 			{1, "freeze", 2, 0, 1}, {3000, "send", 0, 2, 4}, {3000, "device", 1, 1, 5}, {3000, "send", 0, 1, 1},
 			{0, "freeze", 2, 2, 5}, {1, "send", 2, 1, 5}, {3000, "restart", 1, 0, 3}},
 	}},
+	{"the rows were read anew while a host attached: nothing that it said was taken", plan{
+		Seed: 1, Instances: 2, Devices: 2, Ring: 16, Page: 10, Steps: []step{
+			{1000, "send", 0, 0, 0}, {0, "device", 0, 0, 0}, {1000, "freeze", 0, 0, 1}, {1000, "send", 0, 0, 0}, {0, "twice", 1, 0, 1},
+			{0, "device", 1, 1, 2}, {0, "cut", 0, 0, 0}, {0, "hostcut", 0, 0, 0}, {0, "send", 0, 0, 0}, {0, "send", 0, 0, 0},
+			{0, "send", 1, 0, 0}, {0, "poison", 0, 0, 0}, {0, "steps", 2, 0, 3}, {1, "send", 1, 2, 2}, {1000, "poison", 0, 2, 0},
+			{100, "send", 1, 0, 1}, {100, "device", 2, 0, 3}, {300, "hostmute", 2, 1, 2}},
+	}},
 	{"hello named a turn whose end was in the log: busy for ever", plan{
 		Seed: 2, Instances: 1, Devices: 3, Ring: 64, Page: 3, Rates: profiles[1], Steps: []step{
 			{3000, "step", 1, 0, 3}, {3000, "steps", 0, 0, 5}, {11, "hostmute", 2, 1, 5}, {0, "steps", 0, 2, 4}, {100, "step", 2, 1, 2},
