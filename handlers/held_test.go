@@ -16,9 +16,9 @@ import (
 // its live documents wait while their gates are shut.
 type heldStore struct {
 	*memstore.Store
-	commits, texts gate
-	lives          chan string  // told of the data of each live document that was passed on
-	created        atomic.Int32 // calls that make a live document, or replace it
+	commits, texts, rows gate         // rows: of messages, for reading
+	lives                chan string  // told of the data of each live document that was passed on
+	created              atomic.Int32 // calls that make a live document, or replace it
 }
 
 // gate holds calls back.
@@ -45,12 +45,17 @@ func (g *gate) hold() (reached, release func()) {
 }
 
 func newHeldStore() *heldStore {
-	return &heldStore{Store: memstore.New(), commits: newGate(), texts: newGate(), lives: make(chan string, 1024)}
+	return &heldStore{Store: memstore.New(), commits: newGate(), texts: newGate(), rows: newGate(), lives: make(chan string, 1024)}
 }
 
 func (s *heldStore) Append(ctx context.Context, g string, c iris.Commit) error {
 	s.commits.pass()
 	return s.Store.Append(ctx, g, c)
+}
+
+func (s *heldStore) Message(ctx context.Context, g, id string) (iris.Message, error) {
+	s.rows.pass()
+	return s.Store.Message(ctx, g, id)
 }
 
 func (s *heldStore) CreateLive(ctx context.Context, g string, l iris.Live) error {
@@ -302,6 +307,28 @@ func TestGhost(t *testing.T) {
 		}
 		return f.is("notification")
 	})
+}
+
+// The row of a message that the host names is read beside the gateway's actor:
+// while the store is slow, everybody else goes on.
+func TestSlowRow(t *testing.T) {
+	t.Parallel()
+	s, held, _, g, hostToken := twoInstances(t)
+	phone := held.device(held.pair(g), "d1")
+	phone.next("status")
+	host, _ := held.host(hostToken, "e1", 0, 0, "")
+	reached, release := s.rows.hold()
+	host.event(1, "cron", "", `{"message_id":"c1","text":"Good morning.","job":"morning"}`)
+	reached()
+	phone.send(`{"type":"message.send","id":7,"payload":{"text":"meanwhile"}}`)
+	if f := phone.next("message"); f.text("text") != "meanwhile" {
+		t.Errorf("message = %v", f)
+	}
+	release()
+	if f := phone.next("message"); f.text("text") != "Good morning." {
+		t.Errorf("message = %v", f)
+	}
+	host.acked(1)
 }
 
 // scrubbedStore is a store in which another instance has taken a message back:

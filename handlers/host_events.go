@@ -17,10 +17,6 @@ import (
 // take makes of an event what devices and log get of it. malformed says that
 // its form is wrong: it can never be taken, so it is acknowledged and shown.
 func (h *hostSession) take(a *hub.Actor, ev link.Event, more beside, malformed error, done func()) {
-	if h.unsure != nil { // nothing of this connection counts any more
-		done()
-		return
-	}
 	if ev.Seq > 0 && ev.Seq <= h.taken { // repeated: it is in the log, or on its way there
 		h.ack(h.acked)
 		done()
@@ -34,12 +30,6 @@ func (h *hostSession) take(a *hub.Actor, ev link.Event, more beside, malformed e
 	err := malformed
 	if _, ok := a.State().Channel(ev.Lane()); err == nil && ok {
 		frames, err = h.machine.Handle(ev)
-	}
-	if h.unsure != nil {
-		h.log.Warn("read a message's row", "err", h.unsure)
-		h.socket.Close(wire.CloseSlow, "the store does not answer, connect again")
-		done()
-		return
 	}
 	if err != nil {
 		h.log.Warn("event dropped", "kind", ev.Kind, "seq", ev.Seq, "err", err)

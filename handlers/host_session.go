@@ -59,6 +59,9 @@ func (h *hostSession) handle(ctx context.Context, data []byte, done func()) erro
 		if err == nil {
 			more, err = h.besides(ctx, ev)
 		}
+		if err == nil {
+			err = h.look(ctx, ev)
+		}
 		if err != nil && !isPublic(err) {
 			return err
 		}

@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -62,7 +61,7 @@ type hostSession struct {
 
 	loads int // of the hub's state when the machine was made: what was deleted since is known
 
-	unsure error // a read failed that the machine depends on: the host has to come again
+	rows map[string]bool // whether the messages have one that were looked for last
 
 	made     int64       // newest event when something was last meant for the log
 	proposed int         // of what the log was asked for and has not answered
@@ -241,21 +240,30 @@ func (h *hostSession) resume(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = h.gateway.Call(ctx, func(a *hub.Actor) {
+	named := slices.Clone(h.hello.Turns)
+	for _, l := range lives {
+		if t, ok := hub.TurnOf(l); ok {
+			named = append(named, t)
+		}
+	}
+	err = h.gateway.Call(ctx, func(a *hub.Actor) { named = append(named, a.OpenTurns(h.taken)...) })
+	if err == nil {
+		err = h.lookAtTurns(ctx, named)
+	}
+	if err != nil {
+		return err
+	}
+	return h.gateway.Call(ctx, func(a *hub.Actor) {
 		h.machine = turn.New(h.ended)
 		for _, t := range alive(a.State(), append(a.OpenTurns(h.taken), a.KnowLive(lives, channels)...)) {
 			h.machine.Believe(t)
 		}
 		h.hello.Turns = alive(a.State(), slices.DeleteFunc(h.hello.Turns, h.over))
 		frames := h.machine.Resume(h.hello)
-		if h.unsure != nil {
-			return
-		}
 		h.publish(a, 0, iris.Lane{}, frames, nil, nil)
 		h.settle(a, h.taken)
 		h.settleInTime()
 	})
-	return cmp.Or(err, h.unsure)
 }
 
 // newest returns the newest event that what openTurns returns is made of. Before
@@ -271,18 +279,6 @@ func (h *hostSession) newest() int64 {
 // over reports whether the end of a turn that the host names is in the log: the
 // host has not heard of it, and nothing of the turn will come again.
 func (h *hostSession) over(t link.Turn) bool { return t.Ended > 0 && t.Ended <= h.taken }
-
-// ended reports whether a message has a row already. If nobody can tell, the
-// machine's answer must not be used: the message might end twice.
-func (h *hostSession) ended(id string) bool {
-	ctx, cancel := context.WithTimeout(h.socket.Context(), 2*time.Second)
-	defer cancel()
-	_, err := h.server.cfg.Store.Message(ctx, h.gateway.ID, id)
-	if err != nil && iris.ErrorCode(err) != iris.CodeNotFound {
-		h.unsure = err
-	}
-	return err == nil
-}
 
 // snapshot is what a device must be told that connects in the middle of a turn.
 func (h *hostSession) snapshot() []turn.Frame {

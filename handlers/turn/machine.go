@@ -52,6 +52,22 @@ func New(ended func(messageID string) bool) *Machine {
 	}
 }
 
+// Asks returns the message whose row Handle will ask ended for when it is given
+// the event next, "" for none: so that who owns the machine can look before.
+func (m *Machine) Asks(ev link.Event) string {
+	switch ev.Kind {
+	case link.KindEdit:
+		if b, err := link.Decode[link.Edit](ev.Body); err == nil && m.strange(ev.Turn, b) {
+			return b.MessageID
+		}
+	case link.KindCron:
+		if b, err := link.Decode[link.Cron](ev.Body); err == nil && !m.stopped.has(b.MessageID) {
+			return b.MessageID
+		}
+	}
+	return ""
+}
+
 // Handle returns the frames that an event leads to, in order; the durable ones
 // belong into one entry, which contains the host's events up to this one: a
 // live event may end a message too (model.start), and then those before it must

@@ -106,14 +106,10 @@ func (m *Machine) edit(ev link.Event, b link.Edit) error {
 		b.Began = ev.At
 	}
 	t := m.find(ev.Turn)
-	if t != nil && t.message(b.MessageID) != nil {
-		m.stream(t, b)
-		return nil
-	}
 	if t == nil && (!b.Final || m.closed.has(ev.Turn)) {
 		return nil
 	}
-	if m.ended(b.MessageID) { // an earlier process stopped it
+	if m.strange(ev.Turn, b) && m.ended(b.MessageID) { // an earlier process stopped it
 		m.stopped.add(b.MessageID)
 		return nil
 	}
@@ -125,6 +121,18 @@ func (m *Machine) edit(ev link.Event, b link.Edit) error {
 	text, reasoning := cleanFinal(b.Text)
 	m.say(wire.Message{MessageID: b.MessageID, Role: iris.RoleAssistant, Text: text, Reasoning: reasoning, ReplyTo: b.ReplyTo, TS: b.Began}, ev.Lane())
 	return nil
+}
+
+// strange reports whether an edit is of a message that the machine does not
+// know, and would show.
+func (m *Machine) strange(turn string, b link.Edit) bool {
+	if m.stopped.has(b.MessageID) {
+		return false
+	}
+	if t := m.find(turn); t != nil {
+		return t.message(b.MessageID) == nil
+	}
+	return b.Final && !m.closed.has(turn)
 }
 
 // stream takes the newest text of a streamed message, whose start may have

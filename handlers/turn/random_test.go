@@ -23,6 +23,7 @@ type gateway struct {
 	seq     int64 // last event in the log
 	handled int64 // last event taken
 	rows    map[string]iris.Message
+	looked  []string // messages whose rows the machine asked for
 	busy    map[iris.Lane]string
 	seen    []turn.Frame
 	pushes  int
@@ -48,6 +49,7 @@ func newGateway(p *plan) *gateway {
 }
 
 func (g *gateway) ended(id string) bool {
+	g.looked = append(g.looked, id)
 	_, ok := g.rows[id]
 	return ok
 }
@@ -122,9 +124,16 @@ func (g *gateway) handle(t *rapid.T, ev link.Event) {
 	if ev.Seq != 0 && ev.Seq <= g.seq {
 		return // the log has it
 	}
+	asks := g.machine.Asks(ev)
+	g.looked = nil
 	frames, err := g.machine.Handle(ev)
 	if err != nil {
 		t.Fatalf("%s: %v", ev.Kind, err)
+	}
+	for _, id := range g.looked {
+		if id != asks {
+			t.Errorf("%s asks for the row of %q, it was to be %q", ev.Kind, id, asks)
+		}
 	}
 	if ev.Seq > 0 && rapid.IntRange(0, 9).Draw(t, "twice") == 0 {
 		if again, err := g.machine.Handle(ev); err != nil || len(again) > 0 {
