@@ -26,11 +26,11 @@ func (s *Store) Token(ctx context.Context, hash string) (iris.Token, error) {
 	return doc.noun(), nil
 }
 
-// CreateToken adds a token; CodeConflict when its hash is taken.
+// CreateToken adds a token; CodeConflict when its hash is taken, CodeNotFound
+// when its gateway is gone.
 func (s *Store) CreateToken(ctx context.Context, t iris.Token) error {
 	ref := s.token(t.Hash)
-	_, err := ref.Create(ctx, newTokenDoc(t))
-	s.spent(Write, ref, err)
+	_, err := s.within(ctx, t.Gateway, ref, func(tx *firestore.Transaction) error { return tx.Create(ref, newTokenDoc(t)) })
 	if status.Code(err) == codes.AlreadyExists {
 		return rows.TokenExists()
 	}

@@ -36,12 +36,11 @@ func (s *Store) live(g, turn string) *firestore.DocumentRef {
 	return lives(s.client, g).Doc(docID(turn))
 }
 
-// CreateLive adds the live document of a turn, or replaces it. It costs one
-// write.
+// CreateLive adds the live document of a turn, or replaces it; CodeNotFound
+// when the gateway is gone. It costs a read and a write.
 func (s *Store) CreateLive(ctx context.Context, g string, l iris.Live) error {
 	ref := s.live(g, l.Turn)
-	_, err := ref.Set(ctx, newLiveDoc(l))
-	s.spent(Write, ref, err)
+	_, err := s.within(ctx, g, ref, func(tx *firestore.Transaction) error { return tx.Set(ref, newLiveDoc(l)) })
 	return wrap(ctx, err, "creating the live document of %s", l.Turn)
 }
 

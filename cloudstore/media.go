@@ -99,15 +99,14 @@ func (s mediaRows) query(ctx context.Context, g string, q firestore.Query) ([]me
 // CreateMediaRow implements media.Rows.
 func (s mediaRows) CreateMediaRow(ctx context.Context, g string, r media.Row) (any, error) {
 	ref := s.doc(g, r.ID)
-	res, err := ref.Create(ctx, newMediaDoc(r))
-	s.spent(Write, ref, err)
+	at, err := s.within(ctx, g, ref, func(tx *firestore.Transaction) error { return tx.Create(ref, newMediaDoc(r)) })
 	if status.Code(err) == codes.AlreadyExists {
 		return nil, rows.MediaExists(r.ID)
 	}
 	if err != nil {
 		return nil, wrap(ctx, err, "adding medium %s", r.ID)
 	}
-	return res.UpdateTime, nil
+	return at, nil
 }
 
 // ReplaceMediaRow implements media.Rows.

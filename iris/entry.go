@@ -42,6 +42,8 @@ const (
 	HostDetached   ControlKind = "host.detached"
 	// HostRevoked: the host's token was replaced, its connection ends.
 	HostRevoked ControlKind = "host.revoked"
+	// GatewayRemoved: the gateway is no more. It is the last entry of its log.
+	GatewayRemoved ControlKind = "gateway.removed"
 	// PushRegistered: the device has the registration token of hash Push.
 	PushRegistered ControlKind = "push.registered"
 	// PushTopic: the device has the ntfy topic of hash Push.

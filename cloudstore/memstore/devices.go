@@ -23,7 +23,8 @@ func (s *Store) Token(ctx context.Context, hash string) (iris.Token, error) {
 	return t, nil
 }
 
-// CreateToken adds a token; CodeConflict when its hash is taken.
+// CreateToken adds a token; CodeConflict when its hash is taken, CodeNotFound
+// when its gateway is gone.
 func (s *Store) CreateToken(ctx context.Context, t iris.Token) error {
 	if err := alive(ctx); err != nil {
 		return err
@@ -32,6 +33,9 @@ func (s *Store) CreateToken(ctx context.Context, t iris.Token) error {
 	defer s.mu.Unlock()
 	if _, taken := s.tokens[t.Hash]; taken {
 		return rows.TokenExists()
+	}
+	if err := s.within(t.Gateway); err != nil {
+		return err
 	}
 	s.tokens[t.Hash] = rows.Token(t)
 	return nil

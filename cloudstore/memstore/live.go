@@ -10,9 +10,13 @@ import (
 	"iris-gateway/iris"
 )
 
-// CreateLive adds the live document of a turn, or replaces it.
+// CreateLive adds the live document of a turn, or replaces it; CodeNotFound
+// when the gateway is gone.
 func (s *Store) CreateLive(ctx context.Context, g string, l iris.Live) error {
 	return s.changeLive(ctx, g, func(gw *gateway) error {
+		if err := s.within(g); err != nil {
+			return err
+		}
 		gw.setLive(l)
 		return nil
 	})

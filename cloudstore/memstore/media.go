@@ -67,6 +67,9 @@ func (s mediaRows) CreateMediaRow(ctx context.Context, g string, r media.Row) (a
 	if _, taken := s.at(g).media[r.ID]; taken {
 		return nil, rows.MediaExists(r.ID)
 	}
+	if err := s.within(g); err != nil {
+		return nil, err
+	}
 	return s.put(g, r, 1), nil
 }
 

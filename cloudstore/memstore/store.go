@@ -34,6 +34,7 @@ type Store struct {
 	gateways map[string]*gateway
 	tokens   map[string]iris.Token
 	objects  map[string]object // of the bucket
+	removals map[string]iris.Removal
 }
 
 // defaultLimits are those of service.md, but for the quota: memory is small.
@@ -64,6 +65,7 @@ func New() *Store {
 		gateways: map[string]*gateway{},
 		tokens:   map[string]iris.Token{},
 		objects:  map[string]object{},
+		removals: map[string]iris.Removal{},
 	}
 	s.Library = &media.Library{
 		Rows: mediaRows{s}, Bucket: bucket{s}, Limits: defaultLimits, Now: func() time.Time { return s.Now() },

@@ -10,6 +10,7 @@ import (
 )
 
 func testTokens(f *fixture) {
+	f.gateway()
 	_, err := f.Token(f.ctx, iris.HashToken("nobody's"))
 	code(f, err, iris.CodeAuth)
 	want := iris.Token{
@@ -17,7 +18,7 @@ func testTokens(f *fixture) {
 		Expires: time.Now().Add(time.Minute), Created: time.Now(),
 	}
 	noError(f.T, f.CreateToken(f.ctx, want))
-	code(f, f.CreateToken(f.ctx, iris.Token{Hash: want.Hash, Name: "thief"}), iris.CodeConflict)
+	code(f, f.CreateToken(f.ctx, iris.Token{Hash: want.Hash, Gateway: f.g, Name: "thief"}), iris.CodeConflict)
 	got, err := f.Token(f.ctx, want.Hash)
 	noError(f.T, err)
 	want.Expires, want.Created = stored(want.Expires), stored(want.Created)

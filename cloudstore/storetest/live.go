@@ -19,11 +19,12 @@ func aLive(turn, data string) iris.Live {
 // Tail: "After its creation only Update (a late one gets NotFound; a late Set
 // would leave a ghost); deleted in the batch that ends the turn."
 func testLive(f *fixture) {
+	f.gateway()
 	noError(f, f.CreateLive(f.ctx, f.g, aLive("tn_1", "a")))
 	noError(f, f.UpdateLive(f.ctx, f.g, aLive("tn_1", "b")))
 	f.wantLives(aLive("tn_1", "b"))
 	noError(f, f.Append(f.ctx, f.g, iris.Commit{
-		Entry: iris.Entry{Cursor: 1, Writer: "w_1", First: 1}, Changes: []iris.Change{iris.DropLive{Turn: "tn_1"}},
+		Entry: iris.Entry{Cursor: 2, Writer: "w_1", First: 1}, Changes: []iris.Change{iris.DropLive{Turn: "tn_1"}},
 	}))
 	f.wantLives()
 	if err := f.UpdateLive(f.ctx, f.g, aLive("tn_1", "c")); iris.ErrorCode(err) != iris.CodeNotFound {
@@ -43,9 +44,10 @@ func testLive(f *fixture) {
 
 // A refused commit drops no live document, and makes none.
 func testLiveAtomic(f *fixture) {
+	f.gateway()
 	noError(f, f.CreateLive(f.ctx, f.g, aLive("tn_1", "a")))
 	err := f.Append(f.ctx, f.g, iris.Commit{
-		Entry: iris.Entry{Cursor: 1, Writer: "w_1", First: 1},
+		Entry: iris.Entry{Cursor: 2, Writer: "w_1", First: 1},
 		Changes: []iris.Change{
 			iris.DropLive{Turn: "tn_1"}, iris.PutLive{Live: aLive("tn_1", "b")}, iris.PutLive{Live: aLive("tn_2", "c")}, iris.SetBusy{Lane: iris.Lane{ChatID: "none"}, Turn: ""},
 		},
@@ -58,6 +60,7 @@ func testLiveAtomic(f *fixture) {
 
 // A follower sees what is there, and every later state at least at its end.
 func testFollowLive(f *fixture) {
+	f.gateway()
 	noError(f, f.CreateLive(f.ctx, f.g, aLive("tn_1", "a")))
 	ctx, cancel := context.WithCancel(f.ctx)
 	seen, done := make(chan []iris.Live, 100), make(chan error, 1)

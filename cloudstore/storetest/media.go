@@ -62,7 +62,9 @@ func RunMedia(t *testing.T, open func(t *testing.T) (MediaStore, func() []string
 			t.Parallel()
 			s, objects := open(t)
 			t.Cleanup(func() { noError(t, s.Close()) })
-			c.test(&mediaFixture{T: t, MediaStore: s, objects: objects, ctx: t.Context(), g: iris.NewID("g_")})
+			f := &mediaFixture{T: t, MediaStore: s, objects: objects, ctx: t.Context()}
+			f.g = f.gateway()
+			c.test(f)
 		})
 	}
 }
@@ -74,6 +76,14 @@ type mediaFixture struct {
 	ctx     context.Context
 	g       string
 	broken  bool // uploads were broken off: Google's client may complete the part that was open, with what it had
+}
+
+// gateway makes a gateway and returns its id: media belong to one.
+func (f *mediaFixture) gateway() string {
+	f.Helper()
+	g := iris.NewID("g_")
+	noError(f.T, f.MediaStore.(Store).CreateGateway(f.ctx, iris.Gateway{ID: g}, iris.Token{Hash: iris.HashToken(g), Gateway: g}))
+	return g
 }
 
 // noise returns n bytes that look like nothing, the same for the same seed.
@@ -241,7 +251,7 @@ func testMediaQuota(f *mediaFixture) {
 		f.Errorf("%q does not tell that %d bytes are left", err, left)
 	}
 	noError(f.T, f.begin("fits", int(left), false).Abort())
-	_, err = f.BeginUpload(f.ctx, iris.NewID("g_"), "key", iris.Media{Size: left + 1}, false)
+	_, err = f.BeginUpload(f.ctx, f.gateway(), "key", iris.Media{Size: left + 1}, false)
 	noError(f.T, err)
 	noError(f.T, u.Abort())
 	noError(f.T, f.DeleteMedia(f.ctx, f.g, first.ID))
@@ -252,7 +262,7 @@ func testMediaQuota(f *mediaFixture) {
 
 func testMediaIsolation(f *mediaFixture) {
 	m := f.store("key", noise(10, 1))
-	other := iris.NewID("g_")
+	other := f.gateway()
 	_, err := f.Media(f.ctx, other, m.ID)
 	code(f, err, iris.CodeNotFound)
 	_, _, err = f.OpenMedia(f.ctx, other, m.ID, 0, -1)
@@ -432,7 +442,7 @@ func testMediaDeleteAll(f *mediaFixture) {
 	f.store("key", noise(100, 1))
 	noError(f.T, send(f.begin("cut", 2*partSize, true), noise(partSize, 1)))
 	other := *f
-	other.g = iris.NewID("g_")
+	other.g = f.gateway()
 	m := other.store("key", noise(100, 2))
 	noError(f.T, f.DeleteMediaObjects(f.ctx, f.g))
 	other.holds(m.ID, noise(100, 2))

@@ -35,7 +35,7 @@ func testPushState(f *fixture) {
 		{iris.SetPush{Device: "d", FCMToken: new(string), NtfyTopic: new(string)}, true},
 		{iris.SetPush{Device: "d", FCMToken: text("f")}, false},
 	} {
-		noError(f.T, f.Append(f.ctx, f.g, iris.Commit{Entry: iris.Entry{Cursor: int64(i + 1), Writer: "w"}, Changes: []iris.Change{set.change}}))
+		noError(f.T, f.Append(f.ctx, f.g, iris.Commit{Entry: iris.Entry{Cursor: int64(i + 2), Writer: "w"}, Changes: []iris.Change{set.change}}))
 		d, err := f.Device(f.ctx, f.g, "d")
 		noError(f.T, err)
 		equal(f, "state kept", d.Push != (iris.PushState{}), set.keeps)

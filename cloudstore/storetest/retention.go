@@ -22,7 +22,9 @@ func RunRetention(t *testing.T, open func(t *testing.T, keep time.Duration) (Med
 		t.Parallel()
 		s, objects := open(t, time.Microsecond)
 		t.Cleanup(func() { noError(t, s.Close()) })
-		testMediaExpire(&mediaFixture{T: t, MediaStore: s, objects: objects, ctx: t.Context(), g: iris.NewID("g_")})
+		f := &mediaFixture{T: t, MediaStore: s, objects: objects, ctx: t.Context()}
+		f.g = f.gateway()
+		testMediaExpire(f)
 	})
 }
 

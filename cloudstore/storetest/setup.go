@@ -139,7 +139,9 @@ func testPairings(f *fixture) {
 	}
 	equal(f, "none", pairings(), []string{})
 	used, unused, other := f.pair(), f.pair(), f.pair()
-	noError(f.T, f.CreateToken(f.ctx, iris.Token{Hash: iris.HashToken("x" + f.g), Kind: iris.TokenDevice, Gateway: "elsewhere"}))
+	elsewhere := &fixture{T: f.T, Store: f.Store, ctx: f.ctx, g: iris.NewID("g_")}
+	elsewhere.gateway()
+	noError(f.T, f.CreateToken(f.ctx, iris.Token{Hash: iris.HashToken("x" + f.g), Kind: iris.TokenDevice, Gateway: elsewhere.g}))
 	noError(f.T, f.BindToken(f.ctx, used, iris.Device{ID: "d"}))
 	equal(f, "unused", pairings(), []string{unused, other})
 

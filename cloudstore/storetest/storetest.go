@@ -28,6 +28,10 @@ type Store interface {
 	CreateGateway(ctx context.Context, gw iris.Gateway, host iris.Token) error
 	Gateway(ctx context.Context, g string) (iris.Gateway, error)
 	Gateways(ctx context.Context) ([]iris.Gateway, error)
+	BeginRemoval(ctx context.Context, r iris.Removal) error
+	Removals(ctx context.Context) ([]iris.Removal, error)
+	RemoveSome(ctx context.Context, g string) (int, error)
+	EndRemoval(ctx context.Context, g string) error
 	Channels(ctx context.Context, g string) ([]iris.Channel, error)
 	Pickers(ctx context.Context, g string) ([]iris.Picker, error)
 	Message(ctx context.Context, g, id string) (iris.Message, error)
@@ -116,6 +120,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 
 		{"gateways", testGateways},
 		{"gateway conflict", testGatewayConflict},
+		{"removal of a gateway", testRemoval},
 		{"history", testHistory},
 		{"history with equal times", testHistoryEqualTimes},
 		{"search quality", testSearchQuality},
@@ -148,9 +153,11 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 type fixture struct {
 	*testing.T
 	Store
-	ctx  context.Context
-	g    string
-	said int // messages of say
+	ctx    context.Context
+	g      string
+	said   int  // messages of say
+	made   bool // the gateway
+	paired int  // devices
 }
 
 // entry is a commit of an entry and nothing else.
@@ -173,14 +180,19 @@ func (f *fixture) gateway() (iris.Gateway, iris.Token) {
 	hash := iris.HashToken(iris.NewToken())
 	gw := iris.Gateway{ID: f.g, Name: "Home", DefaultChat: iris.DefaultChat, HostToken: hash, Created: created}
 	host := iris.Token{Hash: hash, Kind: iris.TokenHost, Gateway: f.g, Name: "host", Created: created}
+	f.made = true
 	noError(f.T, f.CreateGateway(f.ctx, gw, host))
 	return gw, host
 }
 
-// pair makes a device token that nobody has used.
+// pair makes a device token that nobody has used, of a gateway that there is.
 func (f *fixture) pair() string {
 	f.Helper()
-	now := time.Now()
+	if !f.made {
+		f.gateway()
+	}
+	f.paired++ // pairings are sorted by time, and two may be made in a microsecond
+	now := time.Now().Add(time.Duration(f.paired) * time.Microsecond)
 	t := iris.Token{
 		Hash: iris.HashToken(iris.NewToken()), Kind: iris.TokenDevice, Gateway: f.g,
 		Name: "Pixel", Expires: now.Add(10 * time.Minute), Created: now,

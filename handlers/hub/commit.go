@@ -119,7 +119,9 @@ func (a *Actor) build() *group {
 	}}}
 	var total weight
 	for _, p := range a.queue {
-		p.draft, p.err = p.Decide(next)
+		if p.draft, p.err = (Draft{}), errRemoved; !next.Removed {
+			p.draft, p.err = p.Decide(next)
+		}
 		w := p.draft.weight()
 		if p.err == nil && !w.fits() {
 			p.draft, p.err = Draft{}, iris.Errorf(iris.CodeUnsupported, "too large: %d bytes, at most %d fit into an entry", w.entry, maxEntryBytes)
@@ -188,13 +190,14 @@ const (
 	landed   outcome = iota // it is in the log
 	conflict                // another entry is there
 	refused                 // a row or the ring's guard was in the way
+	gone                    // there is no log any more
 	rejected                // the store will never take it
 	stopped                 // the actor ended
 )
 
 // String names an outcome in traces.
 func (o outcome) String() string {
-	return [...]string{"landed", "conflict", "refused", "rejected", "stopped"}[o]
+	return [...]string{"landed", "conflict", "refused", "gone", "rejected", "stopped"}[o]
 }
 
 // commitTimeout is the deadline of one attempt.
@@ -241,6 +244,9 @@ func (g *Gateway) refusal(ctx context.Context, c iris.Commit) (outcome, []iris.E
 	case err != nil:
 		return 0, nil, err
 	case len(entries) == 0:
+		if vanished, err := g.vanished(ctx); err != nil || vanished {
+			return gone, nil, err
+		}
 		return refused, nil, nil
 	case entries[0].Writer == c.Entry.Writer && entries[0].Batch == c.Entry.Batch:
 		return landed, nil, nil
@@ -280,6 +286,8 @@ func (a *Actor) settle(g *group, o outcome, unknown []iris.Entry) {
 			return
 		}
 		a.limit = max(1, len(g.proposals)/2)
+	case gone:
+		a.leaveRemoved()
 	case stopped:
 	}
 	a.queue = append(g.proposals, a.queue...)

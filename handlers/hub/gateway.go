@@ -92,6 +92,9 @@ func (g *Gateway) load(ctx context.Context) (*State, []iris.Device, error) {
 	if head.Cursor == 0 { // it is written with the gateway's row
 		return nil, nil, fmt.Errorf("gateway %s has a row, but no log", g.ID)
 	}
+	if removed(head) {
+		return nil, nil, iris.Errorf(iris.CodeNotFound, "gateway %q is being deleted", g.ID)
+	}
 	channels, err := store.Channels(ctx, g.ID)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read channels: %w", err)

@@ -20,6 +20,7 @@ type State struct {
 	HostLink    iris.Link // newest link of the host
 	LastInbound int64     // newest entry with inbound
 	LastMessage int64     // newest entry with a message for the host, as far as this instance knows
+	Removed     bool      // the gateway is no more
 
 	size    int64 // entries that the log keeps
 	lanes   map[iris.Lane]iris.Channel
@@ -70,6 +71,7 @@ func newState(r rowsRead, head iris.Entry, size int) *State {
 		s.begin(d)
 	}
 	s.carry(head)
+	s.Removed = removed(head)
 	s.LastMessage = s.LastInbound // its kind is not known; a message, if in doubt
 	return s
 }
@@ -130,6 +132,8 @@ func (s *State) foldControl(c iris.Control) {
 		}
 	case iris.HostRevoked:
 		s.HostLink = iris.Link{}
+	case iris.GatewayRemoved:
+		s.Removed = true
 	case iris.DeviceRevoked:
 		s.own()
 		delete(s.devices, c.Device)

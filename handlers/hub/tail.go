@@ -59,6 +59,9 @@ func (a *Actor) advance(e iris.Entry, own *group) {
 	a.state.apply(e, changes)
 	a.received = max(a.received, e.Host.Received)
 	a.supersede(e.Control, own != nil)
+	if removed(e) {
+		a.leaveRemoved()
+	}
 	a.fanOut(e, own)
 	if own == nil { // else fanOut has seen it, proposal by proposal
 		a.over.see(e)
@@ -126,6 +129,10 @@ func (a *Actor) restart() {
 		}
 		a.g.later(func(a *Actor) {
 			a.reading = false
+			if iris.ErrorCode(err) == iris.CodeNotFound {
+				a.leaveRemoved()
+				return
+			}
 			if err != nil {
 				a.g.log.Warn("reload the gateway", "err", err)
 				a.restart()

@@ -58,6 +58,11 @@ func CompareGateways(a, b iris.Gateway) int {
 	return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID))
 }
 
+// CompareRemovals sorts removals, oldest first.
+func CompareRemovals(a, b iris.Removal) int {
+	return cmp.Or(a.At.Compare(b.At), strings.Compare(a.Gateway, b.Gateway))
+}
+
 // CompareDevices sorts devices, oldest first.
 func CompareDevices(a, b iris.Device) int {
 	return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID))

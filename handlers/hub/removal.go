@@ -1,0 +1,44 @@
+package hub
+
+import (
+	"context"
+
+	"iris-gateway/iris"
+)
+
+// errRemoved ends what is proposed to, or connected with, a gateway that is no
+// more.
+var errRemoved = iris.Errorf(iris.CodeAuth, "this gateway was deleted")
+
+// removed reports whether an entry is the last one of its log. Nobody appends
+// behind it: who has read it knows, and who has not is refused by it.
+func removed(e iris.Entry) bool {
+	for _, c := range e.Control {
+		if c.Kind == iris.GatewayRemoved {
+			return true
+		}
+	}
+	return false
+}
+
+// leaveRemoved ends every connection to the gateway, which is no more.
+func (a *Actor) leaveRemoved() {
+	a.state = a.state.fork()
+	a.state.Removed = true
+	for id, d := range a.devices {
+		delete(a.devices, id)
+		refuse(d.Socket, errRemoved.Message)
+	}
+	if h := a.host; h != nil {
+		a.leaveHost(h)
+		h.Refuse(errRemoved.Message)
+	}
+	a.watchLives()
+}
+
+// vanished reports whether a refused commit met no log at all. That is so only
+// when the gateway was removed, and this instance was not told.
+func (g *Gateway) vanished(ctx context.Context) (bool, error) {
+	head, err := g.hub.cfg.Store.Head(ctx, g.ID)
+	return err == nil && head.Cursor == 0, err
+}
