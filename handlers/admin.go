@@ -47,6 +47,7 @@ type gatewayInfo struct {
 	Name      string   `json:"name"`
 	Host      hostInfo `json:"host"`
 	Devices   int      `json:"devices"`
+	Deleting  bool     `json:"deleting,omitempty"` // nothing else can be done with it but to delete it to the end
 }
 
 type hostInfo struct {
@@ -71,6 +72,13 @@ func (s *Server) handleListGateways(w http.ResponseWriter, r *http.Request) erro
 			GatewayID: gw.ID, Name: gw.Name, Devices: len(devices),
 			Host: hostInfo{Attached: gw.Host.Link.Alive(time.Now()), Version: gw.Host.Version, Seen: millis(gw.Host.Seen)},
 		})
+	}
+	removals, err := s.cfg.Store.Removals(r.Context())
+	if err != nil {
+		return err
+	}
+	for _, r := range removals {
+		list = append(list, gatewayInfo{GatewayID: r.Gateway, Name: r.Name, Deleting: true})
 	}
 	reply(w, http.StatusOK, map[string]any{"gateways": list})
 	return nil

@@ -25,6 +25,7 @@
 //	POST /host/send                  host_send.go
 //	/admin/gateways…, /host/devices… admin.go; revoke.go (pairings, revocation, host token)
 //	GET /admin/status                status.go
+//	DELETE /admin/gateways/{g}       removal.go
 //	GET /health, GET /ready          health.go
 //	pushes                           push.go; who, when and what: package push
 //	traces, of logs and spans        trace.go

@@ -48,6 +48,10 @@ type GatewayStore interface {
 	CreateGateway(ctx context.Context, gw iris.Gateway, host iris.Token) error
 	Gateway(ctx context.Context, gateway string) (iris.Gateway, error)
 	Gateways(ctx context.Context) ([]iris.Gateway, error)
+	BeginRemoval(ctx context.Context, r iris.Removal) error
+	Removals(ctx context.Context) ([]iris.Removal, error)
+	RemoveSome(ctx context.Context, gateway string) (int, error)
+	EndRemoval(ctx context.Context, gateway string) error
 	Channels(ctx context.Context, gateway string) ([]iris.Channel, error)
 }
 
@@ -71,6 +75,7 @@ type MediaStore interface {
 	UploadedMedia(ctx context.Context, gateway, key string) (iris.Media, error)
 	Media(ctx context.Context, gateway, id string) (iris.Media, error)
 	OpenMedia(ctx context.Context, gateway, id string, offset, length int64) (iris.Media, io.ReadCloser, error)
+	DeleteMediaObjects(ctx context.Context, gateway string) error
 }
 
 // Config says what a server works with.
@@ -137,6 +142,7 @@ func New(cfg Config) *Server {
 	s.handle("GET /admin/status", s.operator(s.handleStatus))
 	s.handle("POST /admin/gateways", s.operator(s.handleCreateGateway))
 	s.handle("GET /admin/gateways", s.operator(s.handleListGateways))
+	s.handle("DELETE /admin/gateways/{gateway}", s.operator(s.handleDeleteGateway))
 	s.handle("POST /admin/gateways/{gateway}/devices", s.operator(s.handlePairDevice))
 	s.handle("GET /admin/gateways/{gateway}/devices", s.operator(s.handleListDevices))
 	s.handle("DELETE /admin/gateways/{gateway}/devices/{device}", s.operator(s.handleRevokeDevice))

@@ -1,0 +1,273 @@
+package handlers_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"iris-gateway/cloudstore"
+	"iris-gateway/cloudstore/memstore"
+	"iris-gateway/handlers"
+	"iris-gateway/iris"
+	"iris-gateway/testenv"
+)
+
+// removable is a gateway with all that a gateway may have, on two instances.
+type removable struct {
+	*world
+	there   *instance
+	devices []*peer
+}
+
+const marker = "xyzzy"
+
+func newRemovable(t *testing.T, here, there store) *removable {
+	t.Helper()
+	w := newWorld(t, here)
+	r := &removable{world: w, there: startWith(t, there), devices: []*peer{w.phone, w.other}}
+	far := r.there.device(w.in.pair(w.g), "far")
+	far.next("status")
+	r.devices = append(r.devices, far)
+	w.phone.send(`{"type":"channel.create","id":1,"payload":{"name":"%s"}}`, marker)
+	w.phone.next("channel.created")
+	for range 3 {
+		w.phone.say("", marker+" said")
+	}
+	w.phone.send(`{"type":"fcm.register","id":2,"payload":{"fcm_token":"%s"}}`, marker)
+	w.phone.next("ack")
+	w.event("turn.start", "tn1", `{"source":"user"}`)
+	w.host.event(0, "send", "tn1", `{"message_id":"a1","text":"`+marker+`","streaming":true}`)
+	w.event("prompt", "tn1", `{"prompt_id":"pr1","kind":"clarify","question":"`+marker+`?","choices":[]}`)
+	w.in.pair(w.g) // nobody uses it
+	store := w.store.(interface{ handlers.MediaStore })
+	for i := range 2 { // one is complete, one is not
+		data := []byte(fmt.Sprint(marker, i))
+		u, err := store.BeginUpload(t.Context(), w.g, fmt.Sprint("key", i), iris.Media{Kind: iris.MediaDocument, Filename: marker, Size: int64(len(data) + i)}, false)
+		if err == nil {
+			_, err = u.Write(data)
+		}
+		sum := sha256.Sum256(data)
+		if err == nil && i == 0 {
+			_, err = u.Finish(t.Context(), hex.EncodeToString(sum[:]))
+		} else if err == nil {
+			err = u.Suspend()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+// remove calls DELETE on an instance and returns the status.
+func remove(in *instance, g string) int {
+	in.t.Helper()
+	req, err := http.NewRequestWithContext(in.t.Context(), http.MethodDelete, in.url+"/admin/gateways/"+g, nil)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+adminToken)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	_, _ = io.Copy(io.Discard, res.Body)
+	return res.StatusCode
+}
+
+// closed fails unless all sockets of the gateway were closed with 4401, on both
+// instances, and nobody gets in any more.
+func (r *removable) closed() {
+	r.Helper()
+	for _, p := range append(r.devices, r.host) {
+		if code := p.closeCode(); code != 4401 {
+			r.Errorf("%s: close code %d, want 4401", p.name, code)
+		}
+	}
+	for _, in := range []*instance{r.in, r.there} {
+		if code := in.device(r.away, "away").closeCode(); code != 4401 {
+			r.Errorf("a device gets in: close code %d", code)
+		}
+		if code := dial(r.T, "host", in.url+"/host", r.hostToken).closeCode(); code != 4401 {
+			r.Errorf("the host gets in: close code %d", code)
+		}
+		in.admin("POST", "/admin/gateways/"+r.g+"/devices", `{}`, http.StatusNotFound, nil)
+		in.admin("DELETE", "/admin/gateways/"+r.g, "", http.StatusNotFound, nil)
+		var list struct{ Gateways []struct{ Deleting bool } }
+		in.admin("GET", "/admin/gateways", "", http.StatusOK, &list)
+		if len(list.Gateways) != 0 {
+			r.Errorf("gateways: %+v", list)
+		}
+	}
+}
+
+// inCloud opens stores over one project and bucket, which the test reads whole.
+func inCloud(t *testing.T) (open func() *cloudstore.Store, left func() []string) {
+	t.Helper()
+	emu, bucket := testenv.Firestore(t), testenv.Bucket(t)
+	open = func() *cloudstore.Store {
+		s, err := cloudstore.Open(t.Context(), cloudstore.Config{
+			Project: emu.Project, MaxSockets: 10, Bucket: bucket, Media: iris.MediaLimits{MaxBytes: 1 << 20, Quota: 1 << 30},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return s
+	}
+	return open, func() []string { return append(testenv.Documents(t, emu), testenv.Objects(t, bucket)...) }
+}
+
+// "Removes every document and object of the gateway": the whole database and
+// bucket are read afterwards. Phones go on sending, one instance has a commit
+// under way that it makes when all is over.
+func TestDeleteGateway(t *testing.T) {
+	t.Parallel()
+	open, left := inCloud(t)
+	slow := &sleeper{Store: open(), wake: make(chan struct{})}
+	r := newRemovable(t, open(), slow)
+	if found := strings.Join(left(), "\n"); strings.Count(found, marker) < 8 || !strings.Contains(found, "media/") {
+		t.Fatalf("the gateway has not what is to be removed:\n%s", found)
+	}
+	slow.asleep.Store(true)
+	slow.met = make(chan struct{}, 100)
+	r.devices[2].send(`{"type":"message.send","id":9,"payload":{"text":"from a ghost"}}`)
+	<-slow.met // its commit is under way
+	for i := range 20 {
+		r.phone.send(`{"type":"message.send","id":%d,"payload":{"text":"%s again"}}`, 100+i, marker)
+	}
+	if status := remove(r.in, r.g); status != http.StatusNoContent {
+		t.Fatalf("status %d, want 204", status)
+	}
+	slow.asleep.Store(false)
+	close(slow.wake)
+	r.closed()
+	r.in.stop()
+	r.there.stop()
+	if found := left(); len(found) > 0 {
+		t.Errorf("%d documents and objects are left:\n%s", len(found), strings.Join(found, "\n"))
+	}
+}
+
+// sleeper is a store whose commits sleep.
+type sleeper struct {
+	*cloudstore.Store
+	asleep atomic.Bool
+	met    chan struct{}
+	wake   chan struct{}
+}
+
+func (s *sleeper) Append(ctx context.Context, g string, c iris.Commit) error {
+	if s.asleep.Load() {
+		s.met <- struct{}{}
+		<-s.wake
+		ctx = context.WithoutCancel(ctx) // its deadline is long over
+	}
+	return s.Store.Append(ctx, g, c)
+}
+
+// Whichever call of the store the removal dies at, calling again goes on, and
+// nothing is left.
+func TestDeleteGatewayKilledAtEachStep(t *testing.T) {
+	t.Parallel()
+	const steps = 9 // calls of the store that a removal makes
+	for step := int64(1); step <= steps+1; step++ {
+		t.Run(fmt.Sprint(step), func(t *testing.T) {
+			t.Parallel()
+			mem := memstore.New()
+			dying := &dyingStore{Store: mem}
+			r := newRemovable(t, dying, mem)
+			dying.step.Store(step)
+			want := http.StatusInternalServerError
+			if step > steps {
+				want = http.StatusNoContent
+			}
+			status := remove(r.in, r.g)
+			if dying.step.Store(0); status != want {
+				t.Fatalf("status %d, want %d", status, want)
+			}
+			if step <= steps {
+				r.again()
+			}
+			r.closed()
+			if n, err := mem.RemoveSome(t.Context(), r.g); n != 0 || err != nil || len(mem.Objects()) > 0 {
+				t.Errorf("%d rows and %v are left, %v", n, mem.Objects(), err)
+			}
+			if head, err := mem.Head(t.Context(), r.g); err != nil || head.Cursor != 0 {
+				t.Errorf("the log still has %d, %v", head.Cursor, err)
+			}
+		})
+	}
+}
+
+// again finishes a removal on the other instance.
+func (r *removable) again() {
+	r.Helper()
+	var list struct {
+		Gateways []struct {
+			GatewayID string `json:"gateway_id"`
+		}
+	}
+	r.there.admin("GET", "/admin/gateways", "", http.StatusOK, &list)
+	if len(list.Gateways) != 1 || list.Gateways[0].GatewayID != r.g {
+		r.Errorf("the operator cannot see that it goes on: %+v", list)
+	}
+	if status := remove(r.there, r.g); status != http.StatusNoContent {
+		r.Errorf("again: %d, want 204", status)
+	}
+}
+
+// dyingStore is a store of which one call of a removal fails.
+type dyingStore struct {
+	*memstore.Store
+	step atomic.Int64 // which, from 1; 0 for none
+}
+
+var errDied = errors.New("died")
+
+func (m *dyingStore) die() error {
+	if m.step.Load() > 0 && m.step.Add(-1) == 0 {
+		return errDied
+	}
+	return nil
+}
+
+func (m *dyingStore) Removals(ctx context.Context) ([]iris.Removal, error) {
+	all, err := m.Store.Removals(ctx)
+	return all, errors.Join(err, m.die())
+}
+
+func (m *dyingStore) BeginRemoval(ctx context.Context, r iris.Removal) error {
+	if err := m.die(); err != nil {
+		return err
+	}
+	return errors.Join(m.Store.BeginRemoval(ctx, r), m.die()) // dies before, and after
+}
+
+func (m *dyingStore) RemoveSome(ctx context.Context, g string) (int, error) {
+	n, err := m.Store.RemoveSome(ctx, g)
+	return n, errors.Join(err, m.die())
+}
+
+func (m *dyingStore) DeleteMediaObjects(ctx context.Context, g string) error {
+	return errors.Join(m.Store.DeleteMediaObjects(ctx, g), m.die())
+}
+
+func (m *dyingStore) EndRemoval(ctx context.Context, g string) error {
+	if err := m.die(); err != nil {
+		return err
+	}
+	return m.Store.EndRemoval(ctx, g)
+}
