@@ -17,6 +17,7 @@ var surface = map[string]string{
 	"GET /ws": "socket", "GET /host": "socket", "GET /health": "anyone", "GET /ready": "anyone",
 	"GET /admin/status": "operator", "POST /admin/gateways": "operator", "GET /admin/gateways": "operator",
 	"POST /admin/gateways/{gateway}/devices": "operator", "GET /admin/gateways/{gateway}/devices": "operator",
+	"DELETE /admin/gateways/{gateway}":                  "operator",
 	"DELETE /admin/gateways/{gateway}/devices/{device}": "operator", "POST /admin/gateways/{gateway}/devices/{device}/push-test": "operator",
 	"GET /admin/gateways/{gateway}/pairings": "operator", "DELETE /admin/gateways/{gateway}/pairings/{pairing}": "operator",
 	"POST /admin/gateways/{gateway}/host-token": "operator",

@@ -11,8 +11,8 @@ import (
 )
 
 func newGateway(std streams) *cobra.Command {
-	cmd := &cobra.Command{Use: "gateway", Short: "Make and list gateways, renew their host tokens (operator)"}
-	cmd.AddCommand(newGatewayCreate(std), newGatewayList(std), newGatewayHostToken(std))
+	cmd := &cobra.Command{Use: "gateway", Short: "Make, list and delete gateways, renew their host tokens (operator)"}
+	cmd.AddCommand(newGatewayCreate(std), newGatewayList(std), newGatewayHostToken(std), newGatewayDelete(std))
 	group(cmd)
 	return cmd
 }
@@ -72,7 +72,11 @@ func newGatewayList(std streams) *cobra.Command {
 			w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "NAME\tID\tDEVICES\tHOST")
 			for _, g := range list {
-				fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", clean(g.Name), clean(g.GatewayID), g.Devices, hostState(g.Host))
+				state := hostState(g.Host)
+				if g.Deleting {
+					state = "half deleted: iris gateway delete " + clean(g.GatewayID)
+				}
+				fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", clean(g.Name), clean(g.GatewayID), g.Devices, state)
 			}
 			return w.Flush()
 		},

@@ -127,3 +127,31 @@ func TestPairIsExact(t *testing.T) {
 		t.Errorf("pair = %v", err)
 	}
 }
+
+// A gateway is deleted by its name, after a question that only yes answers.
+func TestGatewayDelete(t *testing.T) {
+	g := gatewaytest.Start(t)
+	operate(t, g)
+	ended := join(t, g, "d1", "phone")
+	if code, _, errs := irisCLI(t, "no\n", "gateway", "delete", "test"); code != exitFailed || !strings.Contains(errs, "Delete test (g_") || !strings.Contains(errs, "nothing was deleted") {
+		t.Errorf("no: exit %d, %q", code, errs)
+	}
+	if code, _, errs := irisCLI(t, "", "gateway", "delete", "tset", "--yes"); code != exitFailed || !strings.Contains(errs, `no gateway "tset"`) {
+		t.Errorf("unknown: exit %d, %q", code, errs)
+	}
+	if code, out, errs := irisCLI(t, "yes\n", "gateway", "delete", "test"); code != exitDone || !strings.Contains(out, "is deleted") {
+		t.Fatalf("yes: exit %d, %q, %q", code, out, errs)
+	}
+	var closed *device.CloseError
+	select {
+	case err := <-ended:
+		if !errors.As(err, &closed) || closed.Code != wire.CloseAuth || !strings.Contains(closed.Message, "deleted") {
+			t.Errorf("ended with %v", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("still connected")
+	}
+	if code, out, _ := irisCLI(t, "", "gateway", "list", "--json"); code != exitDone || out != "{\"gateways\":[]}\n" {
+		t.Errorf("list: exit %d, %q", code, out)
+	}
+}

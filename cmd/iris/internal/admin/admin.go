@@ -52,6 +52,7 @@ type (
 		Name      string `json:"name"`
 		Host      Host   `json:"host"`
 		Devices   int    `json:"devices"`
+		Deleting  bool   `json:"deleting,omitempty"`
 	}
 
 	// Host is what the gateway knows of its host.
@@ -140,6 +141,29 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 	return s, err
 }
 
+// DeleteGateway removes a gateway with everything that it has. That may take
+// many steps; told is called after each with how much is gone so far.
+func (c *Client) DeleteGateway(ctx context.Context, gateway string, told func(removed int)) error {
+	for total := 0; ; {
+		var step struct {
+			Removed *int `json:"removed"`
+		}
+		err := c.patient().call(ctx, http.MethodDelete, []string{"gateways", gateway}, nil, &step)
+		if err != nil || step.Removed == nil {
+			return err
+		}
+		total += *step.Removed
+		told(total)
+	}
+}
+
+// patient returns a client for calls that take long.
+func (c *Client) patient() *Client {
+	p := *c
+	p.HTTP = &http.Client{Timeout: 10 * time.Minute}
+	return &p
+}
+
 // Pair makes a pairing for a device that will be called name until it says
 // its own name.
 func (c *Client) Pair(ctx context.Context, gateway, name string) (Pairing, error) {
@@ -216,7 +240,7 @@ func (c *Client) call(ctx context.Context, method string, path []string, body, o
 	if resp.StatusCode >= 300 {
 		return answerError(resp, data)
 	}
-	if out == nil {
+	if out == nil || resp.StatusCode == http.StatusNoContent {
 		return nil
 	}
 	if err := json.Unmarshal(data, out); err != nil {
