@@ -20,4 +20,5 @@
 //	numbers_test.go   what the processes counted of themselves
 //	chaos_test.go     the runs
 //	stale_test.go     a commit that comes late; drain_test.go the end of an instance in traffic
+//	frozen_test.go    a hello that comes while the instance gets no turn
 package chaos

@@ -17,8 +17,8 @@ import (
 	"iris-gateway/iris"
 )
 
-// helloWait is how long a peer may take to say hello.
-const helloWait = 10 * time.Second
+// helloWait is how many seconds a peer may take to say hello.
+const helloWait = 10
 
 // maxDevicePending bounds the bytes of a device's messages that wait for the
 // log. A device that is faster has to wait.
@@ -115,10 +115,7 @@ func (d *deviceSession) open(ctx context.Context) error {
 
 // hello reads the first frame, which must be a valid hello.
 func (d *deviceSession) hello(ctx context.Context) (wire.Request, wire.Hello, error) {
-	late := time.AfterFunc(helloWait, func() {
-		d.fail(&wire.CloseError{Code: wire.CloseProtocol, Err: iris.Errorf(iris.CodeUnsupported, "no hello within %v", helloWait)})
-	})
-	defer late.Stop()
+	defer helloInTime(ctx, d.fail)()
 	binary, data, err := read(ctx, d.ws)
 	if err != nil {
 		return wire.Request{}, wire.Hello{}, err
@@ -137,6 +134,24 @@ func (d *deviceSession) hello(ctx context.Context) (wire.Request, wire.Hello, er
 	}
 	hello, err := wire.DecodePayload[wire.Hello](req)
 	return req, hello, err
+}
+
+// helloInTime fails a connection whose hello does not come in time, until stop
+// is called. It counts the seconds of this process: one that was frozen, or got
+// no turn, has not read what came meanwhile, and the peer would give up for
+// ever.
+func helloInTime(ctx context.Context, fail func(*wire.CloseError)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var counting sync.WaitGroup
+	counting.Go(func() {
+		for range helloWait {
+			sleep(ctx, time.Second)
+		}
+		if ctx.Err() == nil {
+			fail(&wire.CloseError{Code: wire.CloseProtocol, Err: iris.Errorf(iris.CodeUnsupported, "no hello within %d s", helloWait)})
+		}
+	})
+	return func() { cancel(); counting.Wait() }
 }
 
 // authenticate looks the token up. One read tells gateway, device and expiry.

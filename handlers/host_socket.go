@@ -149,10 +149,7 @@ func (h *hostSession) open(ctx context.Context, hash string) (start int64, err e
 
 // readHello reads the first frame, which must be a valid hello.
 func (h *hostSession) readHello(ctx context.Context) (link.Hello, error) {
-	late := time.AfterFunc(helloWait, func() {
-		h.fail(&wire.CloseError{Code: wire.CloseProtocol, Err: iris.Errorf(iris.CodeUnsupported, "no hello within %v", helloWait)})
-	})
-	defer late.Stop()
+	defer helloInTime(ctx, h.fail)()
 	binary, data, err := read(ctx, h.ws)
 	if err != nil {
 		return link.Hello{}, err

@@ -8,7 +8,10 @@ import "iris-gateway/iris"
 const guardDistance = 200
 
 // holdFactor bounds how far the log may outgrow its size while it waits for
-// the host to fetch its inbound.
+// the host to fetch its inbound: beyond it messages are refused (State.Full).
+// What the gateway says itself still goes in: two entries, of about 300 bytes,
+// for each connection of a device while the host is away. That much more it
+// grows, and shrinks again once the host is back.
 const holdFactor = 4
 
 // setRing fills in what the ring demands of the commit of entry prev.Cursor+1:
