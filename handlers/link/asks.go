@@ -68,7 +68,7 @@ type HostSend struct {
 	ChatID    string `json:"chat_id"`
 	ThreadID  string `json:"thread_id"`
 	Text      string `json:"text"`
-	Job       string `json:"job"`
+	Job       string `json:"job"` // how people call the job; may be empty
 }
 
 // Validate checks that the message can be shown.

@@ -274,7 +274,7 @@ type (
 	Cron struct {
 		MessageID string `json:"message_id"`
 		Text      string `json:"text"`
-		Job       string `json:"job"`
+		Job       string `json:"job"` // how people call it: its name, else its id
 	}
 
 	// ThreadCreate: the host made a thread of the lane's channel.

@@ -20,7 +20,7 @@ from gateway.platforms.base import (
     SendResult,
 )
 
-from . import attachment, hermes, settings
+from . import attachment, hermes, jobs, settings
 from .asking import Asking
 from .attachment import Attachment, Files
 from .events import Body, Event
@@ -111,7 +111,8 @@ class Adapter(Asking, Sharing, BasePlatformAdapter):  # type: ignore[misc]  # he
         lane = Lane.of_hermes(chat_id, meta.get("thread_id"))
         message_id = mint("m_")
         if meta.get("job_id"):
-            body: Body = {"message_id": message_id, "text": content, "job": str(meta["job_id"])}
+            job = await asyncio.to_thread(jobs.name_of, content, str(meta["job_id"]))
+            body: Body = {"message_id": message_id, "text": content, "job": job}
             self._emit("cron", lane, body)
             return SendResult(success=True, message_id=message_id)
         answers = reply_to or meta.get("reply_to_message_id")

@@ -218,6 +218,15 @@ def interrupt(runner: Any, key: str) -> None:
         stop()
 
 
+@guarded("")
+def job_name(job_id: str) -> str:
+    """Return how people call a scheduled job, "" if hermes does not know it. Reads a file."""
+    from cron.jobs import get_job
+
+    job = get_job(job_id) if job_id else None
+    return str(job.get("name") or "") if job else ""
+
+
 @guarded(False)
 def steer(runner: Any, key: str, text: str) -> bool:
     """Tell the running agent of a session something, without a word (hermes.md §7.2); False when none

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from typing import Any
 
-from . import filenames, settings
+from . import filenames, jobs, settings
 from .events import Body
 from .ids import mint
 from .lanes import DEFAULT, Lane
@@ -19,7 +18,6 @@ from .settings import BadSettings
 
 log = logging.getLogger(__name__)
 
-_JOB = re.compile(r"^\(job_id: (\w+)\)$", re.MULTILINE)
 TIMEOUT = 15.0
 #: Seconds before the second and the third attempt.
 PAUSES = (1.0, 3.0)
@@ -42,7 +40,7 @@ async def send(
         "chat_id": lane.chat_id,
         "thread_id": lane.thread_id,
         "text": _said(message, media_files),
-        "job": _job(message),
+        "job": jobs.name_of(message),
     }
     error = ""
     for pause in (0.0, *PAUSES):
@@ -98,12 +96,6 @@ def _message(answer: Any) -> str:
         found = inner if isinstance(inner, dict) else found
         return str(found.get("message") or inner or found.get("code") or "")
     return ""
-
-
-def _job(message: str) -> str:
-    """Return the job's id; hermes gives it only in the text, and only if it wraps answers."""
-    found = _JOB.search(message[:500])
-    return found[1] if found else ""
 
 
 def _said(message: str, media_files: Any) -> str:

@@ -154,6 +154,15 @@ class AdapterTest(AdapterCase):
         await self.adapter.delete_message("android~default", self.last().body["message_id"])
         self.assertEqual(self.last().kind, "delete")
 
+    async def test_name_of_a_job(self) -> None:
+        from cron.jobs import create_job
+
+        job = create_job("Say hello", "every 1d", name="the greeting")["id"]
+        wrapped = f"Cronjob Response: as it was called then\n(job_id: {job})\n-------------\n\nHello"
+        for text, name in (("Hello", "the greeting"), (wrapped, "as it was called then")):
+            await self.adapter.send("android~default", text, metadata={"job_id": job})
+            self.assertEqual(self.last().body["job"], name)
+
     async def test_thread(self) -> None:
         thread = await self.adapter.create_handoff_thread("android~default", "Report")
         self.assertEqual(self.last().body, {"thread_id": thread, "name": "Report"})

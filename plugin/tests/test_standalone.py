@@ -64,10 +64,10 @@ class StandaloneTest(unittest.IsolatedAsyncioTestCase):
         self.assertEqual((body["message_id"], body["job"]), (result["message_id"], ""))
 
     async def test_job(self) -> None:
-        text = "Cronjob Response: daily\n(job_id: 4071d0447e7b)\n-------------\n\nHello"
+        text = "Cronjob Response: the daily report\n(job_id: 4071d0447e7b)\n-------------\n\nHello"
         self.handler.answers[:] = [(200, "")]
         await standalone.send(None, "android~default", text)
-        self.assertEqual(self.handler.got[0][2]["job"], "4071d0447e7b")
+        self.assertEqual(self.handler.got[0][2]["job"], "the daily report")
 
     async def test_repeated_under_the_same_id(self) -> None:
         result = await self.send((503, ""), (500, ""), (204, ""))
