@@ -61,6 +61,7 @@ class Proxy:
                 await asyncio.sleep(0.05)
             line.put_nowait((time.monotonic() + self._delay, data))
         task.cancel()
+        writer.close()
 
 
 async def turn(adapter: Any, n: int, spent: dict[str, list[float]]) -> None:
