@@ -299,8 +299,8 @@ func (f *mediaFixture) finish(u iris.Upload, b []byte) iris.Media {
 	return m
 }
 
-// A gateway that is killed says nothing: the upload goes on at the last part
-// that was complete.
+// A gateway that is killed says nothing: the upload goes on behind the last part
+// that was complete, and the bucket may still work on the newest one.
 func testMediaKilled(f *mediaFixture) {
 	f.broken = true
 	b := noise(2*partSize+100, 1)
@@ -312,7 +312,9 @@ func testMediaKilled(f *mediaFixture) {
 		noError(f.T, send(dead, b[:cut]))
 		kill()
 		u := f.begin(key, len(b), true)
-		equal(f, "offset", u.Offset(), want)
+		if at := u.Offset(); at != want && at != max(want-partSize, 0) {
+			f.Errorf("cut at %d: goes on at %d, want %d or a part less", cut, at, want)
+		}
 		m := f.finish(u, b)
 		noError(f.T, dead.Abort()) // for the test's own sake
 		f.holds(m.ID, b)
@@ -348,7 +350,9 @@ func testMediaTwo(f *mediaFixture) {
 	old := f.begin("key", len(b), true)
 	noError(f.T, send(old, b[:partSize+50]))
 	u := f.begin("key", len(b), true)
-	equal(f, "offset", u.Offset(), int64(partSize))
+	if at := u.Offset(); at != 0 && at != partSize {
+		f.Errorf("goes on at %d", at)
+	}
 	noError(f.T, send(old, b[partSize+50:]))
 	_, err := old.Finish(f.ctx, hashOf(b))
 	code(f, err, iris.CodeConflict)

@@ -11,6 +11,7 @@ import (
 	"hash"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"iris-gateway/cloudstore/internal/content"
@@ -48,9 +49,10 @@ type upload struct {
 	offset  int64  // bytes taken
 	parts   []part // those that are complete
 	open    *openPart
-	resumed bool  // there were attempts before this one
-	err     error // that has broken it
-	ended   bool  // Finish, Suspend or Abort was called and did what it should
+	closing *openPart // the part before: its bytes are sent, the answer is still to come
+	resumed bool      // there were attempts before this one
+	err     error     // that has broken it
+	ended   bool      // Finish, Suspend or Abort was called and did what it should
 }
 
 // part is a part that is complete.
@@ -59,11 +61,12 @@ type part struct {
 	size int64
 }
 
-// openPart is the part that is being written.
+// openPart is a part that is being written.
 type openPart struct {
 	part
 	io.WriteCloser
 	cancel context.CancelFunc
+	closed chan error // what Close said
 }
 
 // upload returns an upload of which nothing has come. Its calls outlive ctx a
@@ -167,16 +170,31 @@ func (u *upload) openPart() error {
 	ctx, cancel := context.WithCancel(u.ctx)
 	name := u.row.part(u.g, u.offset)
 	w := u.lib.Bucket.Create(ctx, name, base64.StdEncoding.EncodeToString(state))
-	u.open = &openPart{part{name: name}, w, cancel}
+	u.open = &openPart{part{name: name}, w, cancel, make(chan error, 1)}
 	return nil
 }
 
-// closePart completes the part that is open.
+// closePart begins to complete the part that is open: the next one is sent while
+// the bucket works on it.
 func (u *upload) closePart() error {
+	if err := u.settle(); err != nil {
+		return err
+	}
 	o := u.open
-	u.open = nil
+	u.open, u.closing = nil, o
+	go func() { o.closed <- o.Close() }() // settle waits for it
+	return nil
+}
+
+// settle waits until the part before is complete.
+func (u *upload) settle() error {
+	o := u.closing
+	if o == nil {
+		return nil
+	}
+	u.closing = nil
 	defer o.cancel()
-	if err := o.Close(); err != nil {
+	if err := <-o.closed; err != nil {
 		return err
 	}
 	u.parts = append(u.parts, o.part)
@@ -220,7 +238,7 @@ func (u *upload) complete(ctx context.Context, sum string) error {
 	case !strings.EqualFold(sum, row.SHA256):
 		return iris.Errorf(iris.CodeUnsupported, "sha256 of what came is %s, not %q", row.SHA256, sum)
 	}
-	if u.open == nil && len(u.parts) == 0 { // nothing can be composed of nothing
+	if u.offset == 0 { // nothing can be composed of nothing
 		if err := u.openPart(); err != nil {
 			return err
 		}
@@ -229,6 +247,9 @@ func (u *upload) complete(ctx context.Context, sum string) error {
 		if err := u.closePart(); err != nil {
 			return err
 		}
+	}
+	if err := u.settle(); err != nil {
+		return err
 	}
 	var names []string
 	for _, p := range u.parts {
@@ -258,9 +279,11 @@ func (u *upload) clean(ctx context.Context, names []string) {
 		_ = u.lib.removeBelow(ctx, u.row.parts(u.g))
 		return
 	}
+	var all sync.WaitGroup
 	for _, name := range names {
-		_ = u.lib.Bucket.Delete(ctx, name)
+		all.Go(func() { _ = u.lib.Bucket.Delete(ctx, name) })
 	}
+	all.Wait()
 }
 
 // Suspend implements [iris.Upload].
@@ -270,11 +293,15 @@ func (u *upload) Suspend() error {
 	}
 	u.ended = true
 	defer u.cancel()
-	if u.err != nil || u.open == nil || u.open.size < minPart || !u.room() {
+	err := u.settle()
+	if err != nil || u.err != nil || u.open == nil || u.open.size < minPart || !u.room() {
 		u.dropPart()
-		return nil
+		return err
 	}
-	return u.closePart()
+	if err := u.closePart(); err != nil {
+		return err
+	}
+	return u.settle()
 }
 
 // room reports whether what is to come still fits if the part that is open is
@@ -293,6 +320,7 @@ func (u *upload) Abort() error {
 	u.ended = true
 	u.dropPart()
 	u.cancel()
+	_ = u.settle()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(u.ctx), cleaning)
 	defer cancel()
 	row, found, err := u.lib.Rows.MediaRow(ctx, u.g, u.row.ID)
