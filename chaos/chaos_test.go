@@ -17,7 +17,8 @@ import (
 type scenario struct {
 	instances, phones int
 	logEntries        int
-	restarts          bool // the host's process and disk die too
+	restarts          bool     // the host's process and disk die too
+	env               []string // settings of the instances beside the usual ones
 }
 
 // TestTwoInstances keeps one host process: its events must come out exactly.
@@ -37,6 +38,7 @@ type world struct {
 	seed      uint64
 	streams   uint64
 	gateway   string
+	emulator  testenv.Emulator
 	store     *cloudstore.Store
 	observer  *observer
 	instances []*instance
@@ -105,12 +107,9 @@ func build(t *testing.T, sc scenario) *world {
 	}
 	t.Cleanup(func() { store.Close() })
 	w.store = store
-	for i := range sc.instances {
-		in := newInstance(t, fmt.Sprint("instance-", i), emu, sc.logEntries)
-		if err := in.start(); err != nil {
-			t.Fatal(err)
-		}
-		w.instances = append(w.instances, in)
+	w.emulator = emu
+	for range sc.instances {
+		w.launch()
 	}
 	var made struct {
 		ID    string `json:"gateway_id"`
@@ -126,6 +125,18 @@ func build(t *testing.T, sc scenario) *world {
 		w.phones = append(w.phones, newPhone(t, fmt.Sprint("phone-", i), pair.Token, w.instances, w.rng()))
 	}
 	return w
+}
+
+// launch starts one more instance.
+func (w *world) launch() *instance {
+	w.t.Helper()
+	in := newInstance(w.t, fmt.Sprint("instance-", len(w.instances)), w.emulator, w.logEntries)
+	in.env = append(in.env, w.env...) // of two the last one counts
+	if err := in.start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.instances = append(w.instances, in)
+	return in
 }
 
 // settle waits until the host has done everything and each letter has its

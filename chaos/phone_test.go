@@ -232,10 +232,12 @@ func (p *phone) await(ctx context.Context, v *visit, d time.Duration, cond func(
 // read takes frames until the connection ends.
 func (p *phone) read(s *socket, v *visit) {
 	for {
-		_, data, err := s.Read(context.Background())
+		kind, data, err := s.Read(context.Background())
 		p.mu.Lock()
 		if err != nil {
 			v.ended = err
+		} else if kind == websocket.MessageBinary {
+			v.bytes = append(v.bytes, data...)
 		} else if f, bad := parseFrame(data); bad != nil {
 			p.t.Errorf("%s got a frame that is no JSON: %v: %s", p.id, bad, data)
 		} else {

@@ -16,6 +16,7 @@ type visit struct {
 	instance string
 
 	frames []frame
+	bytes  []byte            // of binary frames
 	syncs  map[string]*int64 // cursor asked for by request id, nil for none
 	base   int64             // hello.ack.sync_cursor
 	acked  bool              // hello.ack came
