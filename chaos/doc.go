@@ -19,6 +19,8 @@
 //	oracle_*_test.go  what must be true of it
 //	numbers_test.go   what the processes counted of themselves
 //	chaos_test.go     the runs
-//	stale_test.go     a commit that comes late; drain_test.go the end of an instance in traffic
 //	frozen_test.go    a hello that comes while the instance gets no turn
+//	stale_test.go     a commit that comes late
+//	drain_test.go     the end of an instance in traffic; deploy_test.go a new revision that
+//	                  takes over, with upload_test.go and a push in the middle
 package chaos

@@ -139,6 +139,8 @@ func (in *instance) terminate(clean bool) {
 		in.t.Errorf("%s still runs %v after SIGTERM", in.name, endLimit)
 	case in.p.ExitCode() != 0 && (clean || in.p.ExitCode() != 1):
 		in.t.Errorf("%s: exit code %d %v after SIGTERM, want 0", in.name, in.p.ExitCode(), time.Since(began))
+	default:
+		in.t.Logf("%s ended %v after SIGTERM", in.name, time.Since(began).Round(time.Millisecond))
 	}
 	in.front.aim("")
 	in.p.Kill()
