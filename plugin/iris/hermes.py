@@ -6,7 +6,6 @@ a detail is missing in the footer or in the catalogue, nothing else.
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import logging
 import os
@@ -292,7 +291,10 @@ def hello() -> Body:
 
 @guarded("")
 def _version() -> str:
-    return importlib.metadata.version("hermes-agent")
+    # Not the package's metadata: that is of the installed one when a source tree is run.
+    from hermes_cli import __version__
+
+    return str(__version__)
 
 
 @guarded({})

@@ -10,7 +10,10 @@ import subprocess
 import sys
 import unittest
 
-from support import PLUGIN, TempDir, needs_hermes
+from support import PLUGIN, TempDir, has, needs_hermes
+
+if has("gateway.platforms.base"):
+    import hermes_cli
 
 LOAD = """
 import json, sys, threading
@@ -19,6 +22,20 @@ discover_plugins()
 (found,) = [p for p in get_plugin_manager().list_plugins() if p["name"] == "iris"]
 heavy = {"hermes_plugins.iris.adapter", "hermes_plugins.iris.link", "websockets"} & set(sys.modules)
 print(json.dumps({**found, "heavy": sorted(heavy), "threads": threading.active_count()}))
+"""
+
+CATALOGUE = """
+import json
+from hermes_cli.plugins import discover_plugins
+discover_plugins()
+from hermes_plugins.iris import hermes
+print(json.dumps(hermes.hello()))
+"""
+
+GREET = """
+def register(ctx):
+    ctx.register_command("greet", lambda args: "hi", description="Says hi", args_hint="[whom]")
+    ctx.register_command("status", lambda args: "mine", description="Not hermes' own")
 """
 
 
@@ -50,6 +67,23 @@ class LoadedTest(TempDir):
         self.assertEqual((found["enabled"], found["error"], found["hooks"]), (True, None, 10))
         self.assertEqual((found["heavy"], found["threads"]), ([], 1))
         self.assertFalse((self.dir / "iris").exists())  # no spool
+
+    def test_catalogue_of_commands(self) -> None:
+        other = self.dir / "plugins" / "greet"
+        other.mkdir()
+        (other / "plugin.yaml").write_text("name: greet\nversion: 1.0.0\ndescription: Greets\n")
+        (other / "__init__.py").write_text(GREET)
+        (self.dir / "config.yaml").write_text("plugins: {enabled: [iris, greet]}\nmodel: {default: m}\n")
+        hello = json.loads(self.hermes("-c", CATALOGUE).splitlines()[-1])
+        self.assertEqual((hello["agent"]["name"], hello["agent"]["model"]), ("hermes-agent", "m"))
+        self.assertEqual(hello["agent"]["version"], hermes_cli.__version__)
+        commands = {command["name"]: command for command in hello["commands"]}
+        self.assertEqual(len(commands), len(hello["commands"]), "a name comes twice")
+        self.assertIn("/reset", commands["/new"]["aliases"])
+        greet = {"description": "Says hi", "args_hint": "[whom]", "category": "Plugins", "aliases": []}
+        self.assertEqual(commands["/greet"], {"name": "/greet", **greet})
+        self.assertNotEqual(commands["/status"]["category"], "Plugins")
+        self.assertFalse({"/approve", "/deny", "/start", "/clear"} & set(commands))  # /clear: terminals only
 
 
 if __name__ == "__main__":
