@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
 	"iris-gateway/cmd/iris/internal/device"
 	"iris-gateway/cmd/iris/internal/terminal"
 	"iris-gateway/handlers/wire"
+	"iris-gateway/iris"
 )
 
 // Options say how to chat.
@@ -48,6 +50,7 @@ func Run(ctx context.Context, opts Options) error {
 	if c.clientRuns {
 		<-ended
 	}
+	c.moves.Wait()
 	c.view.clear()
 	c.view.fresh()
 	return err
@@ -55,6 +58,7 @@ func Run(ctx context.Context, opts Options) error {
 
 // chat is owned by the goroutine of loop.
 type chat struct {
+	ctx        context.Context // of all that the chat does
 	opts       Options
 	client     *device.Client
 	clientRuns bool
@@ -68,6 +72,9 @@ type chat struct {
 	waiting    map[string]bool    // client ids without echo
 	due        map[string]request // requests without answer, by their id
 	searched   wire.SearchRequest // last, and where it goes on
+	moving     int                // files on their way
+	moves      sync.WaitGroup     // their goroutines
+	moved      chan func()        // what is to be done when one has arrived
 	unread     map[string]string  // own messages, by id, that the host does not have yet
 	typed      string             // what was typed at the prompt, as long as nothing stands below it
 	next       string             // with pipes: a line that waits
@@ -93,7 +100,7 @@ func newChat(ctx context.Context, opts Options) *chat {
 		out, opts.Live = io.Discard, false
 	}
 	c := &chat{
-		opts: opts, clientRuns: true, events: make(chan device.Event), lines: readLines(ctx, opts.In),
+		ctx: ctx, moved: make(chan func()), opts: opts, clientRuns: true, events: make(chan device.Event), lines: readLines(ctx, opts.In),
 		view:    newView(screen{out: out, style: opts.Style, live: opts.Live, width: opts.Width}),
 		waiting: map[string]bool{}, due: map[string]request{}, unread: map[string]string{},
 	}
@@ -174,6 +181,9 @@ func (c *chat) loop(ctx context.Context, ended <-chan error) error {
 			if c.read(line, ok) {
 				return nil
 			}
+		case done := <-c.moved:
+			c.moving--
+			done()
 		case <-c.turn.quiet():
 			c.turn = nil
 		case <-c.overdue:
@@ -202,7 +212,7 @@ func (c *chat) read(line string, ok bool) (quit bool) {
 // takesLine reports, with pipes, whether the next line may go: when all is
 // answered, or when the agent asks something and this is the answer.
 func (c *chat) takesLine() bool {
-	if len(c.due) > 0 {
+	if len(c.due) > 0 || c.moving > 0 {
 		return false
 	}
 	p, open := c.view.question()
@@ -226,7 +236,7 @@ func (c *chat) finished() bool {
 	if c.opts.Interactive {
 		return true
 	}
-	return c.ready && c.turn == nil && c.next == "" && len(c.due) == 0
+	return c.ready && c.turn == nil && c.next == "" && len(c.due) == 0 && c.moving == 0
 }
 
 // line takes a line that was typed, and reports whether it ends the chat.
@@ -244,23 +254,29 @@ func (c *chat) line(text string) (quit bool) {
 	if c.ownCommand(text) || c.reply(text) {
 		return false
 	}
-	id, err := c.client.Send(c.view.lane, text)
+	if c.post(c.view.lane, text, nil, text) && atPrompt {
+		c.typed = text
+	}
+	return false
+}
+
+// post sends a message, and reports whether it is on its way. Shown is what
+// stands for it.
+func (c *chat) post(lane iris.Lane, text string, refs []string, shown string) bool {
+	id, err := c.client.SendMedia(lane, text, refs)
 	if err != nil {
 		c.refuse(err)
 		return false
 	}
 	c.waiting[id] = true
-	if atPrompt {
-		c.typed = text
-	}
 	if !c.opts.Interactive {
 		c.turn = newExchange(id, c.view.busy, c.opts.Quiet)
 		c.overdue = after(c.opts.Wait)
 		c.view.begin(markUser, c.view.style.Accent)
-		c.view.grow(terminal.Clean(text))
+		c.view.grow(terminal.Clean(shown))
 		c.view.last = ownLine
 	}
-	return false
+	return true
 }
 
 func (c *chat) refuse(err error) {

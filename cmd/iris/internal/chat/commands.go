@@ -22,6 +22,10 @@ func (c *chat) ownCommand(text string) bool {
 		c.request(request{kind: wire.TypeAgentStop, idle: !c.view.busy}, wire.AgentStop{})
 	case name == "/go":
 		c.goTo(strings.TrimSpace(rest))
+	case name == "/send":
+		c.send(rest)
+	case name == "/save":
+		c.save(strings.TrimSpace(rest))
 	case name == "/search":
 		c.search(strings.TrimSpace(rest))
 	default:

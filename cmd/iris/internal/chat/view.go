@@ -39,6 +39,7 @@ type view struct {
 	pickers []asking           // questions that wait, oldest first
 	asked   map[string]bool    // all questions that were shown or closed
 	own     string             // id of this device
+	files   []wire.Media       // that were shown, by their number
 }
 
 // bubble is a streamed message.
@@ -126,6 +127,7 @@ func (v *view) message(m wire.Message) {
 		return
 	case m.Role == iris.RoleUser:
 		v.block(markUser, text, v.style.Accent, plain)
+		v.attached(m.Media)
 		return
 	case m.Role == iris.RoleSystem:
 		v.block(markSystem, text, v.style.Accent, plain)
@@ -134,6 +136,7 @@ func (v *view) message(m wire.Message) {
 	default:
 		v.block(markAssistant, text, v.style.Good, plain)
 	}
+	v.attached(m.Media)
 	v.footer(m.Reasoning, m.Model, m.Tokens, m.Runtime)
 	v.line("")
 }

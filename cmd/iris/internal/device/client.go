@@ -36,8 +36,9 @@ type Config struct {
 // Client is a connection to a gateway that mends itself. Its methods may be
 // called from any goroutine.
 type Client struct {
-	cfg  Config
-	wake chan struct{} // holds a token when the writer may have work
+	cfg       Config
+	wake      chan struct{} // holds a token when the writer may have work
+	transfers chan struct{} // holds a token while a file is on its way
 
 	// Owned by Run's goroutine, which reads the socket.
 	cursor  int64 // of the last sync.done; 0 before the first
@@ -47,10 +48,13 @@ type Client struct {
 
 	mu       sync.Mutex
 	nextID   int64
-	pending  []*message // not yet echoed, oldest first
-	requests [][]byte   // frames for this connection that wait for the writer
-	session  int        // counts connections
-	ready    bool       // the session's sync is done: messages may go out
+	pending  []*message    // not yet echoed, oldest first
+	requests [][]byte      // frames for this connection that wait for the writer
+	session  int           // counts connections
+	ready    bool          // the session's sync is done: messages may go out
+	live     live          // the connection of the session
+	changed  chan struct{} // closed and replaced when ready has become true
+	current  *transfer     // that is under way
 }
 
 // message is one that the gateway has not echoed yet.
@@ -58,6 +62,7 @@ type message struct {
 	clientID string
 	lane     iris.Lane
 	text     string
+	media    []string  // media_refs
 	session  int       // connection it was written to last
 	id       string    // request id there
 	notUntil time.Time // the gateway asked for a pause
@@ -71,7 +76,10 @@ func New(cfg Config) *Client {
 	if cfg.MaxRetry == 0 {
 		cfg.MaxRetry = 30 * time.Second
 	}
-	return &Client{cfg: cfg, wake: make(chan struct{}, 1), seen: newSeen()}
+	return &Client{
+		cfg: cfg, wake: make(chan struct{}, 1), transfers: make(chan struct{}, 1), seen: newSeen(),
+		live: live{ctx: context.Background()}, changed: make(chan struct{}),
+	}
 }
 
 // CloseError is why the gateway will not have this client back: it would be
@@ -140,15 +148,21 @@ func (c *Client) closed(e *CloseError) (pause time.Duration, again bool) {
 // [Refused] will name. It is repeated over reconnects until one of them came.
 // It fails for a text that no gateway takes.
 func (c *Client) Send(lane iris.Lane, text string) (clientID string, err error) {
+	return c.SendMedia(lane, text, nil)
+}
+
+// SendMedia is Send with files, by the media_refs of their uploads. The text may
+// be empty then.
+func (c *Client) SendMedia(lane iris.Lane, text string, refs []string) (clientID string, err error) {
 	switch {
 	case !utf8.ValidString(text):
 		return "", errors.New("the text is not valid UTF-8")
-	case text == "":
+	case text == "" && len(refs) == 0:
 		return "", errors.New("the text is empty")
 	case len(text) > wire.MaxMessageText:
 		return "", fmt.Errorf("the text has %d bytes, the limit is %d", len(text), wire.MaxMessageText)
 	}
-	m := &message{clientID: iris.NewID("c_"), lane: lane, text: text}
+	m := &message{clientID: iris.NewID("c_"), lane: lane, text: text, media: refs}
 	c.mu.Lock()
 	c.pending = append(c.pending, m)
 	c.mu.Unlock()

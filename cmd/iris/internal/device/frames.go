@@ -61,8 +61,8 @@ func (c *Client) next() (frame []byte, pause time.Duration) {
 			return nil, wait // those behind it wait too: the order stays
 		}
 		id := c.newID()
-		frame, err := encode(id, wire.TypeMessageSend, m.lane, sendPayload{Text: m.text, ClientID: m.clientID})
-		if err != nil { // two strings always marshal
+		frame, err := encode(id, wire.TypeMessageSend, m.lane, sendPayload{Text: m.text, ClientID: m.clientID, MediaRefs: m.media})
+		if err != nil { // strings always marshal
 			panic(err)
 		}
 		m.session, m.id = c.session, id
@@ -73,8 +73,9 @@ func (c *Client) next() (frame []byte, pause time.Duration) {
 
 // sendPayload is wire.MessageSend as this client fills it in.
 type sendPayload struct {
-	Text     string `json:"text"`
-	ClientID string `json:"client_id"`
+	Text      string   `json:"text"`
+	ClientID  string   `json:"client_id"`
+	MediaRefs []string `json:"media_refs,omitempty"`
 }
 
 // read tells the owner what comes, until the connection ends.
@@ -89,6 +90,9 @@ func (c *Client) read(ctx context.Context, conn *websocket.Conn) error {
 			if e, err := Payload[wire.Error](f); err == nil {
 				said = e.Message
 			}
+		}
+		if c.hand(ctx, f) {
+			continue
 		}
 		if err := c.take(f); err != nil {
 			return err
@@ -216,6 +220,8 @@ func (c *Client) syncDone(f Frame) error {
 	c.cfg.Handle(Synced{First: first, Complete: done.Complete})
 	c.mu.Lock()
 	c.ready = true
+	close(c.changed)
+	c.changed = make(chan struct{})
 	c.mu.Unlock()
 	c.kick()
 	return nil

@@ -49,7 +49,7 @@ func (c *Client) connect(ctx context.Context) (accepted bool, err error) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer end()
-	c.begin()
+	c.begin(live{conn, session})
 	c.seen.connected()
 	c.cfg.Handle(Connected{Ack: ack})
 	if err := c.requestSync(); err != nil {
@@ -109,7 +109,7 @@ func root(err error) error {
 func (c *Client) hello(ctx context.Context, conn *websocket.Conn) (wire.HelloAck, error) {
 	frame, err := encode("hello", wire.TypeHello, iris.Lane{}, wire.Hello{
 		Token: c.cfg.Token, DeviceID: c.cfg.DeviceID, DeviceName: c.cfg.DeviceName,
-		Caps: wire.DeviceCaps{MinProtocol: wire.Version, Push: "none"},
+		Caps: wire.DeviceCaps{MinProtocol: wire.Version, Media: true, Push: "none"},
 	})
 	if err != nil {
 		return wire.HelloAck{}, err
@@ -137,9 +137,10 @@ func (c *Client) hello(ctx context.Context, conn *websocket.Conn) (wire.HelloAck
 }
 
 // begin makes the state of a new connection.
-func (c *Client) begin() {
+func (c *Client) begin(l live) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.live = l
 	c.session++
 	c.ready = false
 	c.requests = nil
@@ -189,17 +190,16 @@ func ping(ctx context.Context, conn *websocket.Conn) {
 	}
 }
 
-// readFrame reads the next text frame.
+// readFrame reads the next frame. A binary one has no type, and its bytes are Raw.
 func readFrame(ctx context.Context, conn *websocket.Conn) (Frame, error) {
-	for {
-		kind, data, err := conn.Read(ctx)
-		if err != nil {
-			return Frame{}, err
-		}
-		if kind == websocket.MessageText {
-			return decode(data)
-		}
+	kind, data, err := conn.Read(ctx)
+	if err != nil {
+		return Frame{}, err
 	}
+	if kind == websocket.MessageBinary {
+		return Frame{Raw: data}, nil
+	}
+	return decode(data)
 }
 
 // closeError turns the end of a connection into words; said is what the
