@@ -119,6 +119,12 @@ func testFollowOnlyAdded(f *fixture) {
 	c.Guard = 6
 	noError(f.T, f.Append(f.ctx, f.g, c))
 	w.want(7)
+	// Nor does that of one which came after the listening had begun.
+	c = entry(8, "other")
+	c.Guard = 7
+	noError(f.T, f.Append(f.ctx, f.g, c))
+	f.append(9, 9, "other") // a change of 7 would have come in front of it
+	w.want(8, 9)
 }
 
 // "After every 128 entries, listen anew": Follow returns, and its caller goes on

@@ -16,6 +16,7 @@ const (
 	gatewayGo  = "handlers/hub/gateway.go"
 	receiptsGo = "handlers/receipts.go"
 	syncGo     = "handlers/sync.go"
+	followGo   = "cloudstore/follow.go"
 	storeLogGo = "cloudstore/memstore/log.go"
 	storeRowGo = "cloudstore/memstore/changes.go"
 	storeDevGo = "cloudstore/memstore/devices.go"
@@ -119,6 +120,12 @@ var directedMutants = []directed{
 				"			return kept[i:], nil\n		}\n	}\n	return g.hub.cfg.Store.Entries(ctx, g.ID, after, pageSize)\n"},
 		{tailGo, "	a.fanOut(e, own)\n", "	a.g.cache = append(a.g.cache, e)\n	a.fanOut(e, own)\n"}}},
 		"handlers", "TestReplayReadsTheStore"},
+	{mutant{"only-added", "only added changes of the listened query count: a guard and a scrub change entries too", []edit{{followGo,
+		"if ch.Kind != firestore.DocumentAdded {", "if false {"}}},
+		"cloudstore", "TestContract"},
+	{mutant{"listen-client", "listeners have a client of their own, or commits wait behind them", []edit{{followGo,
+		"outbox(s.listen, g)", "outbox(s.client, g)"}}},
+		"cloudstore", "TestCommitsPassListeners"},
 	{mutant{"cursor-forward", "a device's cursor only moves forward", []edit{{storeDevGo, "max(row.Cursor, cursor)", "cursor"}}},
 		"cloudstore/memstore", "TestContract"},
 }

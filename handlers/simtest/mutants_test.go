@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"iris-gateway/testenv"
 )
 
 var (
@@ -36,8 +38,8 @@ type directed struct {
 }
 
 // TestMutants builds with one rule taken out of the source, and runs the other
-// tests of this package, or the directed one: they must fail. It takes some
-// minutes.
+// tests of this package, or the directed one: they must fail. It takes ten
+// minutes: .cache/bin/testenv -- go test ./handlers/simtest -run TestMutants -sim.mutants
 func TestMutants(t *testing.T) {
 	if !*withMutants {
 		t.Skip("slow: -sim.mutants")
@@ -49,6 +51,9 @@ func TestMutants(t *testing.T) {
 	}
 	for _, d := range directedMutants {
 		d.run(t, func(t *testing.T, overlay string) string {
+			if d.in == "cloudstore" {
+				testenv.Firestore(t)
+			}
 			return tryMutant(t, overlay, "iris-gateway/"+d.in, "-run=^"+d.test+"$")
 		})
 	}
