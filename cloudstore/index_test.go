@@ -97,6 +97,8 @@ func everyQuery(t *testing.T, s *cloudstore.Store) {
 			return s.Scrub(ctx, "g", iris.Touching{Messages: []string{"m"}, Lanes: []iris.Lane{{}}}, none)
 		},
 		"history":        func() error { _, _, err := s.History(ctx, "g", iris.Lane{}, nil, 5); return err },
+		"export":         func() error { _, err := s.ExportMessages(ctx, "g", iris.ExportPlace{ID: "m"}, 5); return err },
+		"count":          func() error { _, err := s.CountMessages(ctx, "g"); return err },
 		"search":         func() error { return find(s, iris.Search{}) },
 		"search channel": func() error { return find(s, iris.Search{ChatID: "c"}) },
 		"search thread":  func() error { return find(s, iris.Search{ChatID: "c", ThreadID: "t"}) },

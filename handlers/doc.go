@@ -26,6 +26,7 @@
 //	/admin/gateways…, /host/devices… admin.go; revoke.go (pairings, revocation, host token)
 //	GET /admin/status                status.go
 //	DELETE /admin/gateways/{g}       removal.go
+//	/admin/gateways/{g}/export…      export.go
 //	GET /health, GET /ready          health.go
 //	pushes                           push.go; who, when and what: package push
 //	traces, of logs and spans        trace.go

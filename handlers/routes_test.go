@@ -17,12 +17,17 @@ var surface = map[string]string{
 	"GET /ws": "socket", "GET /host": "socket", "GET /health": "anyone", "GET /ready": "anyone",
 	"GET /admin/status": "operator", "POST /admin/gateways": "operator", "GET /admin/gateways": "operator",
 	"POST /admin/gateways/{gateway}/devices": "operator", "GET /admin/gateways/{gateway}/devices": "operator",
+	"GET /admin/gateways/{gateway}/export": "operator", "GET /admin/gateways/{gateway}/export/messages": "operator",
+	"GET /admin/gateways/{gateway}/export/media": "operator", "GET /admin/gateways/{gateway}/export/media/{media}": "operator",
 	"DELETE /admin/gateways/{gateway}":                  "operator",
 	"DELETE /admin/gateways/{gateway}/devices/{device}": "operator", "POST /admin/gateways/{gateway}/devices/{device}/push-test": "operator",
 	"GET /admin/gateways/{gateway}/pairings": "operator", "DELETE /admin/gateways/{gateway}/pairings/{pairing}": "operator",
 	"POST /admin/gateways/{gateway}/host-token": "operator",
 	"POST /host/send": "host", "POST /host/devices": "host", "GET /host/devices": "host", "DELETE /host/devices/{device}": "host",
 }
+
+// ending are the calls that end what the others are tried with.
+var ending = []string{"POST /admin/gateways/{gateway}/host-token", "DELETE /admin/gateways/{gateway}"}
 
 // Nothing answers on the public port but what is named, and that only those
 // whom it is for.
@@ -37,8 +42,8 @@ func TestSurface(t *testing.T) {
 	tokens := map[string]string{"nobody": "", "operator": adminToken, "host": hostToken, "device": in.pair(g)}
 	for pattern, who := range surface {
 		method, path, _ := strings.Cut(pattern, " ")
-		path = strings.NewReplacer("{gateway}", g, "{device}", "d", "{pairing}", "p").Replace(path)
-		if method == "POST" && path == "/admin/gateways/"+g+"/host-token" {
+		path = strings.NewReplacer("{gateway}", g, "{device}", "d", "{pairing}", "p", "{media}", "m").Replace(path)
+		if slices.Contains(ending, pattern) {
 			continue // would take the host its token; in the others' hands it is tried below
 		}
 		for name, token := range tokens {
@@ -50,8 +55,11 @@ func TestSurface(t *testing.T) {
 		}
 	}
 	for _, token := range []string{"", hostToken, tokens["device"]} {
-		if status := in.ask("POST", "/admin/gateways/"+g+"/host-token", token); status != http.StatusUnauthorized {
-			t.Errorf("a new host token: %d", status)
+		for _, pattern := range ending {
+			method, path, _ := strings.Cut(strings.Replace(pattern, "{gateway}", g, 1), " ")
+			if status := in.ask(method, path, token); status != http.StatusUnauthorized {
+				t.Errorf("%s: %d", pattern, status)
+			}
 		}
 	}
 	for _, path := range []string{"/", "/metrics", "/debug/pprof/", "/debug/vars", "/healthz", "/admin", "/admin/", "/ws/", "/../health", "//admin/gateways"} {

@@ -67,6 +67,8 @@ type MessageStore interface {
 	Messages(ctx context.Context, gateway string, ids []string) ([]iris.Message, error)
 	History(ctx context.Context, gateway string, lane iris.Lane, before *iris.Message, limit int) ([]iris.Message, bool, error)
 	Search(ctx context.Context, gateway string, q iris.Search) (iris.Found, error)
+	ExportMessages(ctx context.Context, gateway string, after iris.ExportPlace, limit int) (iris.ExportPage, error)
+	CountMessages(ctx context.Context, gateway string) (int, error)
 }
 
 // MediaStore keeps media.
@@ -76,6 +78,7 @@ type MediaStore interface {
 	Media(ctx context.Context, gateway, id string) (iris.Media, error)
 	OpenMedia(ctx context.Context, gateway, id string, offset, length int64) (iris.Media, io.ReadCloser, error)
 	DeleteMediaObjects(ctx context.Context, gateway string) error
+	ExportMedia(ctx context.Context, gateway, after string, limit int) (all []iris.Media, next string, err error)
 }
 
 // Config says what a server works with.
@@ -143,6 +146,10 @@ func New(cfg Config) *Server {
 	s.handle("POST /admin/gateways", s.operator(s.handleCreateGateway))
 	s.handle("GET /admin/gateways", s.operator(s.handleListGateways))
 	s.handle("DELETE /admin/gateways/{gateway}", s.operator(s.handleDeleteGateway))
+	s.handle("GET /admin/gateways/{gateway}/export", s.operator(s.handleExport))
+	s.handle("GET /admin/gateways/{gateway}/export/messages", s.operator(s.handleExportMessages))
+	s.handle("GET /admin/gateways/{gateway}/export/media", s.operator(s.handleExportMedia))
+	s.handle("GET /admin/gateways/{gateway}/export/media/{media}", s.operator(s.handleExportMedium))
 	s.handle("POST /admin/gateways/{gateway}/devices", s.operator(s.handlePairDevice))
 	s.handle("GET /admin/gateways/{gateway}/devices", s.operator(s.handleListDevices))
 	s.handle("DELETE /admin/gateways/{gateway}/devices/{device}", s.operator(s.handleRevokeDevice))

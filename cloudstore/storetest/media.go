@@ -22,6 +22,7 @@ type MediaStore interface {
 	Media(ctx context.Context, g, id string) (iris.Media, error)
 	UploadedMedia(ctx context.Context, g, key string) (iris.Media, error)
 	OpenMedia(ctx context.Context, g, id string, offset, length int64) (iris.Media, io.ReadCloser, error)
+	ExportMedia(ctx context.Context, g, after string, limit int) ([]iris.Media, string, error)
 	DeleteMedia(ctx context.Context, g, id string) error
 	DeleteMediaObjects(ctx context.Context, g string) error
 	Close() error
@@ -55,6 +56,7 @@ func RunMedia(t *testing.T, open func(t *testing.T) (MediaStore, func() []string
 		{"a key used again", testMediaKeyReuse},
 		{"a host's id", testMediaHost},
 		{"deleted", testMediaDelete},
+		{"exported", testMediaExport},
 		{"a gateway's", testMediaDeleteAll},
 		{"what it is", testMediaDescribed},
 	} {
@@ -177,6 +179,32 @@ func testMediaRoundTrip(f *mediaFixture) {
 		equal(f, "row by key", got, m)
 	}
 	f.left(len(sizes))
+}
+
+// Every page of every size together: all that is complete, once.
+func testMediaExport(f *mediaFixture) {
+	want := map[string]iris.Media{}
+	for i := range 5 {
+		m := f.store(fmt.Sprint("key", i), noise(10, byte(i)))
+		m.Created = stored(m.Created)
+		want[m.ID] = m
+	}
+	noError(f.T, f.begin("cut", 10, false).Suspend())
+	for limit := 1; limit < 8; limit++ {
+		got := map[string]iris.Media{}
+		for after, n := "", 0; n == 0 || after != ""; n++ {
+			page, next, err := f.ExportMedia(f.ctx, f.g, after, limit)
+			noError(f.T, err)
+			for _, m := range page {
+				if _, twice := got[m.ID]; twice {
+					f.Errorf("limit %d: %s came twice", limit, m.ID)
+				}
+				got[m.ID] = m
+			}
+			after = next
+		}
+		equal(f, "exported", got, want)
+	}
 }
 
 func testMediaRanges(f *mediaFixture) {

@@ -37,6 +37,8 @@ type Store interface {
 	Message(ctx context.Context, g, id string) (iris.Message, error)
 	History(ctx context.Context, g string, lane iris.Lane, before *iris.Message, limit int) ([]iris.Message, bool, error)
 	Search(ctx context.Context, g string, q iris.Search) (iris.Found, error)
+	ExportMessages(ctx context.Context, g string, after iris.ExportPlace, limit int) (iris.ExportPage, error)
+	CountMessages(ctx context.Context, g string) (int, error)
 
 	Token(ctx context.Context, hash string) (iris.Token, error)
 	CreateToken(ctx context.Context, t iris.Token) error
@@ -128,6 +130,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"search page by page", testSearchPages},
 		{"search with the rarest term", testSearchRarest},
 		{"search and what is gone", testSearchGone},
+		{"export of messages", testExportMessages},
 		{"tokens", testTokens},
 		{"bind token", testBindToken},
 		{"bind token again", testBindTokenAgain},

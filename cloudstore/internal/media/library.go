@@ -41,6 +41,9 @@ type Rows interface {
 	UnfinishedRows(ctx context.Context, g string) ([]Row, error)
 	// ExpiredRows returns rows that have expired by now, not all of very many.
 	ExpiredRows(ctx context.Context, g string, now time.Time) ([]Row, error)
+	// MediaPage returns the first rows behind the one of an id, "" for the
+	// beginning, always in the same order.
+	MediaPage(ctx context.Context, g, after string, limit int) ([]Row, error)
 	// CreateMediaRow adds a row, and returns its version; CodeConflict when
 	// its id is taken.
 	CreateMediaRow(ctx context.Context, g string, r Row) (version any, err error)
@@ -111,6 +114,24 @@ func (l *Library) UploadedMedia(ctx context.Context, g, key string) (iris.Media,
 		return iris.Media{}, iris.Errorf(iris.CodeNotFound, "no such upload has been completed")
 	}
 	return row.Media, nil
+}
+
+// ExportMedia returns media of a gateway behind the one of an id, "" for the
+// beginning, always in the same order, and where to go on; "" at the end.
+func (l *Library) ExportMedia(ctx context.Context, g, after string, limit int) (all []iris.Media, next string, err error) {
+	page, err := l.Rows.MediaPage(ctx, g, after, limit)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, row := range page {
+		if row.Ready && !l.expired(row) {
+			all = append(all, row.Media)
+		}
+	}
+	if len(page) == limit {
+		next = page[len(page)-1].ID
+	}
+	return all, next, nil
 }
 
 // OpenMedia returns a medium and length of its bytes from the offset on, fewer

@@ -86,3 +86,23 @@ func Found(read []iris.Message, accept func(iris.Message) bool, now time.Time) i
 	}
 	return f
 }
+
+// ExportPlace returns where a message stands in an export.
+func ExportPlace(m iris.Message) iris.ExportPlace {
+	return iris.ExportPlace{Cursor: m.Cursor, At: m.At, ID: m.ID}
+}
+
+// ExportPage makes a page of the rows that a store read, limit at most.
+func ExportPage(read []iris.Message, limit int, now time.Time) iris.ExportPage {
+	var page iris.ExportPage
+	if len(read) == 0 {
+		return page
+	}
+	page.Last, page.More = ExportPlace(read[len(read)-1]), len(read) == limit
+	for _, m := range read {
+		if Shown(m, now) {
+			page.Messages = append(page.Messages, m)
+		}
+	}
+	return page
+}
