@@ -21,9 +21,11 @@ from gateway.platforms.base import (
 )
 
 from . import attachment, hermes, jobs, settings
+from .archive import Archive
 from .asking import Asking
 from .attachment import Attachment, Files
 from .events import Body, Event
+from .history import Said
 from .hooks import Hooks
 from .host import Host
 from .ids import mint
@@ -69,6 +71,7 @@ class Adapter(Asking, Sharing, BasePlatformAdapter):  # type: ignore[misc]  # he
         self._titles = Titles(
             lambda event: self._host.emit(event), lambda session: hermes.title(self.gateway_runner, session)
         )
+        self._archive = Archive(self._host, lambda: self.gateway_runner)
         self.hooks = Hooks(self._host.emit, self._host.turns, self.prompts, lambda: self.gateway_runner)
 
     @property
@@ -93,6 +96,7 @@ class Adapter(Asking, Sharing, BasePlatformAdapter):  # type: ignore[misc]  # he
         """Flush and close, within a few seconds."""
         self._inbox.close()
         self._titles.close()
+        self._archive.close()
         if self._opening:
             self._opening.cancel()
         await asyncio.to_thread(self._host.stop)
@@ -220,6 +224,7 @@ class Adapter(Asking, Sharing, BasePlatformAdapter):  # type: ignore[misc]  # he
             session = turn.session or self.hooks.session_of(lane)
             if session:
                 self._titles.turn_over(lane, session, turn.first)
+                self._archive.turn_over(session, turn.started_at / 1000, self._said(turn, event))
         task = asyncio.current_task()
         if task:
             # hermes frees the lane only when its task ends, after this call.
@@ -318,12 +323,30 @@ class Adapter(Asking, Sharing, BasePlatformAdapter):  # type: ignore[misc]  # he
         return runner is None or bool(getattr(runner, "_startup_restore_in_progress", False))
 
     def finish(self, item: Inbound) -> None:
+        self._files.pop((item.cursor, item.item), None)
         self._host.finish(item)
 
     def report(self, item: Inbound, error: str) -> None:
         self._host.report(item, error)
 
+    def busy_lanes(self, lane: Lane) -> list[Lane]:
+        """The lanes in which something runs, of a channel those of its threads too."""
+        return [other for other in self._host.turns.lanes() if lane.covers(other)]
+
+    async def forget(self, item: Inbound) -> None:
+        await self._archive.forget(item, self._key(self._source(item.lane, {})))
+
+    async def forget_lane(self, lane: Lane) -> None:
+        await self._archive.forget_lane(lane)
+
     # --- helpers ---
+
+    def _said(self, turn: Turn, event: MessageEvent) -> list[Said]:
+        """What people know of a turn, for the rows that it became."""
+        said = [Said(i, "assistant", sent.text) for i, sent in self._sent.of_turn(turn.id)]
+        if turn.trigger and turn.source == "user":
+            said.insert(0, Said(turn.trigger, "user", event.text or ""))
+        return said
 
     def _arrived(self, item: Inbound) -> None:
         """An inbound item, on the link's thread."""

@@ -6,6 +6,7 @@ spool and never dials.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -149,6 +150,32 @@ class Host:
         if text:
             body["text"] = text
         self.emit(Event("done", Lane(item.lane.chat_id, item.lane.thread_id), body))
+
+    async def map_rows(self, rows: dict[str, int]) -> None:
+        """Remember which rows of hermes' store messages became."""
+        if self._pump:
+            await asyncio.wrap_future(self._pump.ask(lambda spool: spool.map_rows(rows)))
+
+    async def rows_of(self, message_ids: list[str]) -> dict[str, int]:
+        """Return the rows of messages, as far as they are known."""
+        if not self._pump:
+            return {}
+        return await asyncio.wrap_future(self._pump.ask(lambda spool: spool.rows_of(message_ids)))
+
+    async def unmap(self, message_ids: list[str]) -> None:
+        """Forget the rows of messages, which are gone."""
+        if self._pump:
+            await asyncio.wrap_future(self._pump.ask(lambda spool: spool.unmap(message_ids)))
+
+    async def purge(self) -> None:
+        """Leave nothing in the spool's files of what is done."""
+        if self._pump:
+            await asyncio.wrap_future(self._pump.purge())
+
+    def purge_soon(self) -> None:
+        """As purge, without waiting for it."""
+        if self._pump:
+            self._pump.purge()
 
     def _hello(self) -> dict[str, Any]:
         return {"process": ids.PROCESS, "plugin": VERSION, **self._agent()}

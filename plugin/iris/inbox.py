@@ -27,6 +27,7 @@ RESTORE_WAIT = 10.0
 #: Seconds after which a message that hermes took, but began no turn for, blocks its lane no longer.
 PATIENCE = 60.0
 _TICK = 0.05
+_RETRIES = (1.0, 5.0, 15.0)  # seconds between the attempts of a deletion
 _LOOK = 0.2
 
 
@@ -47,6 +48,15 @@ class Port(Protocol):
 
     async def answer(self, item: Inbound) -> str:
         """Give the answer to a prompt; returns the error, empty when it went well."""
+
+    def busy_lanes(self, lane: Lane) -> list[Lane]:
+        """The lanes in which something runs, of a channel those of its threads too."""
+
+    async def forget(self, item: Inbound) -> None:
+        """Remove messages from hermes' store; nothing runs in their lane."""
+
+    async def forget_lane(self, lane: Lane) -> None:
+        """Remove a lane from hermes' store, and with a channel its threads; nothing runs there."""
 
     def rename(self, lane: Lane, name: str) -> None:
         """A person gave the lane another name."""
@@ -73,6 +83,8 @@ class Port(Protocol):
 @dataclass
 class _LaneQueue:
     waiting: deque[Inbound] = field(default_factory=deque)
+    doomed: deque[Inbound] = field(default_factory=deque)  # deletions, in front of what waits
+    erasing: bool = False  # one is being carried out
     handed: Inbound | None = None  # hermes has it, its turn has not started
     since: float = 0.0
     looking: bool = False  # a later look is on its way
@@ -118,6 +130,11 @@ class Inbox:
             self._run(item, self._steer(item))
         elif item.kind == "answer":
             self._run(item, self._answer(item))
+        elif item.kind == "delete":
+            self._delete(item)
+        elif item.kind == "lane.delete":
+            self._withdraw(lambda other: item.lane.covers(other.lane))
+            self._run(item, self._delete_lane(item))
         else:
             if item.kind == "lane.rename":
                 self._port.rename(item.lane, str(item.body.get("name") or ""))
@@ -165,18 +182,74 @@ class Inbox:
         if queue.handed and self._clock() - queue.since > PATIENCE and not self._port.busy(lane):
             log.warning("iris: hermes began no turn for a message; going on with the next")
             self._finish_handed(queue)
-        if not queue.waiting:
-            if not queue.handed:
+        if not queue.waiting and not queue.doomed:
+            if not queue.handed and not queue.erasing:
                 del self._lanes[lane]
             return
-        if queue.handed or self._port.busy(lane):
+        if queue.handed or queue.erasing or self._port.busy(lane):
             self._look_later(lane, queue)
+            return
+        if queue.doomed:
+            item, queue.erasing = queue.doomed.popleft(), True
+            self._run(item, self._erase(item, queue))
             return
         if (queue.waiting[0].cursor, queue.waiting[0].item) in self._fetching:
             return
         item = queue.handed = queue.waiting.popleft()
         queue.since = self._clock()
         self._run(item, self._hand(item))
+
+    # --- deletions ---
+
+    def _delete(self, item: Inbound) -> None:
+        """Delete messages: those that wait are not handed over any more, the others go once the lane is
+        idle.
+        """
+        listed = item.body.get("messages")
+        gone = {str(m.get("message_id")) for m in listed or () if isinstance(m, dict)}
+        self._withdraw(lambda other: other.message_id in gone)
+        self._lanes.setdefault(item.lane, _LaneQueue()).doomed.append(item)
+        self._advance(item.lane)
+
+    def _withdraw(self, gone: Callable[[Inbound], bool]) -> None:
+        """Do not hand over what waits and is gone."""
+        for queue in self._lanes.values():
+            for item in [item for item in (*queue.waiting, *queue.doomed) if gone(item)]:
+                (queue.waiting if item in queue.waiting else queue.doomed).remove(item)
+                self._port.finish(item)
+        for item in [item for item in self._held if gone(item)]:
+            self._held.remove(item)
+            self._port.finish(item)
+
+    async def _erase(self, item: Inbound, queue: _LaneQueue) -> None:
+        try:
+            await self._again(lambda: self._port.forget(item))
+            self._port.finish(item)
+        finally:
+            queue.erasing = False
+            self._advance(item.lane)
+
+    async def _delete_lane(self, item: Inbound) -> None:
+        """Stop what runs in the lane, and delete it once that is over."""
+        while not self._ready:
+            await asyncio.sleep(_TICK)
+        for lane in self._port.busy_lanes(item.lane):
+            await self._port.stop(lane)
+        while any(map(self._port.busy, (item.lane, *self._port.busy_lanes(item.lane)))):
+            await asyncio.sleep(_LOOK)
+        await self._again(lambda: self._port.forget_lane(item.lane))
+        self._port.finish(item)
+
+    @staticmethod
+    async def _again(work: Callable[[], Awaitable[None]]) -> None:
+        """Do it, and again if hermes' store is busy; what fails in the end is done by the next process."""
+        for wait in _RETRIES:
+            try:
+                return await work()
+            except Exception as err:
+                log.warning("iris: hermes' store did not take a deletion (%r), trying again", err)
+                await asyncio.sleep(wait)
+        await work()
 
     def _look_later(self, lane: Lane, queue: _LaneQueue) -> None:
         # hermes frees a lane a moment after the turn's task has ended, without a call: so look again.

@@ -24,6 +24,10 @@ class Lane:
         """Return the lane that hermes calls (chat_id, thread_id)."""
         return cls(decode(str(chat_id)), decode(str(thread_id)) if thread_id else None)
 
+    def covers(self, other: Lane) -> bool:
+        """The other lane is this one, or a thread of this channel."""
+        return self.chat_id == other.chat_id and self.thread_id in (None, other.thread_id)
+
     @property
     def hermes_chat(self) -> str:
         """chat_id as hermes gets it."""

@@ -114,6 +114,10 @@ class Pump(threading.Thread):
 
         return self._put(work, after)
 
+    def purge(self) -> Future[None]:
+        """Empty the spool's write-ahead log of what was deleted."""
+        return self._put(lambda _: None, lambda _: self._spool.empty_log())
+
     def detach(self, out: Outgoing) -> None:
         """Send nothing to out any more."""
 

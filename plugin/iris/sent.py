@@ -42,6 +42,10 @@ class SentMessages:
         """Return a message, if it is remembered."""
         return self._messages.get(message_id)
 
+    def of_turn(self, turn: str) -> list[tuple[str, Sent]]:
+        """Return the messages of a turn with their ids, in the order in which they began."""
+        return [(message_id, sent) for message_id, sent in self._messages.items() if sent.turn == turn]
+
     def edited(self, message_id: str, lane: Lane, turn: str | None, text: str, final: bool) -> Sent | None:
         """Return the message with its new text, or None when the edit says nothing new.
 

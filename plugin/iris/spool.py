@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 #: Bound of the waiting events.
 LIMIT = 64 * 1024 * 1024
+#: How many messages' rows in hermes' store are known at most.
+MAPPED = 200_000
 #: How many message ids are remembered against a second delivery (hermes.md §7.1).
 REMEMBERED = 1000
 
@@ -42,6 +44,8 @@ CREATE TABLE IF NOT EXISTS inbound (
   PRIMARY KEY (cursor, item)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS prompts (
   prompt_id TEXT PRIMARY KEY, chat_id TEXT NOT NULL, thread_id TEXT, turn TEXT) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS rows (
+  n INTEGER PRIMARY KEY AUTOINCREMENT, message_id TEXT NOT NULL UNIQUE, row_id INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS seen (n INTEGER PRIMARY KEY AUTOINCREMENT, message_id TEXT NOT NULL UNIQUE);
 """
 
@@ -269,6 +273,33 @@ class Spool:
         # A done item of an entry that is not complete yet stays, as the mark against its repetition.
         self._db.execute("DELETE FROM inbound WHERE done=1 AND cursor<=?", (self.received,))
 
+    # --- hermes' rows ---
+
+    def map_rows(self, rows: dict[str, int]) -> None:
+        """Remember which row of hermes' store a message became."""
+        self._db.executemany("INSERT OR REPLACE INTO rows (message_id, row_id) VALUES (?, ?)", rows.items())
+        self._db.execute("DELETE FROM rows WHERE n <= (SELECT max(n) FROM rows) - ?", (MAPPED,))
+
+    def rows_of(self, message_ids: list[str]) -> dict[str, int]:
+        """Return the rows of messages, as far as they are known."""
+        found = {}
+        for message_id in message_ids:
+            row = self._db.execute("SELECT row_id FROM rows WHERE message_id=?", (message_id,)).fetchone()
+            if row:
+                found[message_id] = int(row[0])
+        return found
+
+    def unmap(self, message_ids: list[str]) -> None:
+        """Forget the rows of messages, which are gone."""
+        self._db.executemany("DELETE FROM rows WHERE message_id=?", [(i,) for i in message_ids])
+
+    def empty_log(self) -> None:
+        """Empty the write-ahead log, which still holds what was deleted; outside of a transaction."""
+        try:
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except sqlite3.Error as err:
+            log.warning("iris: the spool's log could not be emptied: %s", err)
+
     # --- the gateway ---
 
     def meet(self, gateway: str, acked: int, received: int) -> bool:
@@ -289,7 +320,7 @@ class Spool:
 
     def _restart(self) -> None:
         """Begin a new epoch: nothing waits, nothing is known. seq goes on counting, which is legal."""
-        for table in ("events", "lost", "inbound", "prompts", "seen", "media", "meta"):
+        for table in ("events", "lost", "inbound", "prompts", "rows", "seen", "media", "meta"):
             self._db.execute(f"DELETE FROM {table}")
         self._set("epoch", mint("e_"))
         self._set("made", now_ms())

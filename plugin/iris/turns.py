@@ -136,6 +136,11 @@ class Turns:
         with self.lock:
             return list(self._open.get(lane, ()))
 
+    def lanes(self) -> list[Lane]:
+        """Return the lanes in which turns are open."""
+        with self.lock:
+            return list(self._open)
+
     def with_key(self, session_key: str) -> list[Turn]:
         """Return the open turns of a hermes session."""
         with self.lock:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 import unittest
+import unittest.mock
 from typing import Any
 
 from support import LANE, OTHER
@@ -40,6 +41,9 @@ class FakeHermes:
         self.files = asyncio.Event()  # all files are there
         self.files.set()
         self.broken: Exception | None = None
+        self.forgotten: list[int] = []
+        self.lanes_forgotten: list[Lane] = []
+        self.stuck: list[Exception] = []  # what the next deletions meet
 
     async def prepare(self, item: Inbound) -> None:
         await self.files.wait()
@@ -54,6 +58,23 @@ class FakeHermes:
         self.hands.set()
         if self.accept and not item.body["text"].startswith("/"):
             self.running.add(item.lane)
+
+    def _meet(self) -> None:
+        if self.stuck:
+            raise self.stuck.pop(0)
+
+    async def forget(self, item: Inbound) -> None:
+        self._meet()
+        assert item.lane not in self.running
+        self.forgotten.append(item.cursor)
+
+    def busy_lanes(self, lane: Lane) -> list[Lane]:
+        return [other for other in self.running if lane.covers(other)]
+
+    async def forget_lane(self, lane: Lane) -> None:
+        self._meet()
+        assert not self.busy_lanes(lane)
+        self.lanes_forgotten.append(lane)
 
     async def stop(self, lane: Lane) -> None:
         self.stopped.append(lane)
@@ -92,7 +113,9 @@ class FakeHermes:
         self.reports.append((item.cursor, error))
 
 
-class InboxTest(unittest.IsolatedAsyncioTestCase):
+class InboxCase(unittest.IsolatedAsyncioTestCase):
+    """A test with an inbox over a hermes that does what the test says."""
+
     async def asyncSetUp(self) -> None:
         self.hermes = FakeHermes()
         self.inbox = Inbox(self.hermes)
@@ -112,6 +135,8 @@ class InboxTest(unittest.IsolatedAsyncioTestCase):
         self.inbox.ended(lane)
         await self.settle()
 
+
+class InboxTest(InboxCase):
     async def test_one_at_a_time_per_lane(self) -> None:
         await self.offer(item(1), item(2), item(3, lane=OTHER))
         self.assertEqual(self.hermes.handed, [1, 3])
@@ -313,3 +338,105 @@ class InboxTest(unittest.IsolatedAsyncioTestCase):
 
 if __name__ == "__main__":
     unittest.main()
+
+
+def deletion(cursor: int, *messages: str, lane: Lane = LANE) -> Inbound:
+    return Inbound(cursor, 0, 1, "delete", lane, {"messages": [{"message_id": m} for m in messages]})
+
+
+def lane_deletion(cursor: int, lane: Lane) -> Inbound:
+    return Inbound(cursor, 0, 1, "lane.delete", lane, {})
+
+
+class DeletionTest(InboxCase):
+    """What people delete (host-link.md, Inbound)."""
+
+    async def test_on_an_idle_lane(self) -> None:
+        await self.offer(deletion(1, "m_9"))
+        self.assertEqual((self.hermes.forgotten, self.hermes.finished), ([1], [1]))
+
+    async def test_after_the_turn_and_before_what_waits(self) -> None:
+        await self.offer(item(1), item(2), deletion(3, "m_1"))
+        self.assertEqual(self.hermes.forgotten, [])
+        self.inbox.started(LANE, "m_1")
+        await self.end()
+        self.assertEqual((self.hermes.forgotten, self.hermes.handed), ([3], [1, 2]))
+        self.assertEqual(self.hermes.finished, [1, 3])
+
+    async def test_what_waits_is_not_handed_over(self) -> None:
+        await self.offer(item(1), item(2), item(3), deletion(4, "m_2"))
+        self.assertEqual(self.hermes.finished, [2])
+        await self.end()
+        self.assertEqual(self.hermes.handed, [1, 3])
+
+    async def test_a_command_that_waits_for_the_start(self) -> None:
+        inbox = Inbox(self.hermes)  # not open yet
+        inbox.offer(item(1, "/status"))
+        inbox.offer(deletion(2, "m_1"))
+        await inbox.open()
+        await self.settle()
+        self.assertEqual((self.hermes.handed, self.hermes.forgotten), ([], [2]))
+
+    async def test_other_lanes_go_on(self) -> None:
+        await self.offer(item(1), deletion(2, "m_1"), item(3, lane=OTHER), deletion(4, "m_x", lane=OTHER))
+        self.assertEqual((self.hermes.handed, self.hermes.forgotten), ([1, 3], []))
+        await self.end(OTHER)
+        self.assertEqual(self.hermes.forgotten, [4])
+
+    async def test_nothing_is_handed_over_meanwhile(self) -> None:
+        gate = asyncio.Event()
+
+        async def slow(item: Inbound) -> None:
+            await gate.wait()
+
+        with unittest.mock.patch.object(self.hermes, "forget", slow):
+            await self.offer(deletion(1, "m_9"), item(2))
+            self.inbox.ended(LANE)  # of a command that ran beside
+            await self.settle()
+            self.assertEqual((self.hermes.handed, self.hermes.finished), ([], []))
+            gate.set()
+            await self.settle()
+            while not self.hermes.handed:
+                await asyncio.sleep(0.01)
+        self.assertEqual((self.hermes.handed, self.hermes.finished), ([2], [1]))
+
+    async def test_a_busy_store(self) -> None:
+        self.hermes.stuck = [OSError("locked"), OSError("locked")]
+        with unittest.mock.patch("iris.inbox._RETRIES", (0.0, 0.0, 0.0)), self.assertLogs("iris.inbox"):
+            await self.offer(deletion(1, "m_9"), item(2))
+            await self.settle()
+        self.assertEqual((self.hermes.finished, self.hermes.handed), ([1], [2]))
+
+    async def test_a_broken_store_is_left_to_the_next_process(self) -> None:
+        self.hermes.stuck = [OSError("broken")] * 4
+        with unittest.mock.patch("iris.inbox._RETRIES", (0.0, 0.0, 0.0)), self.assertLogs("iris.inbox"):
+            await self.offer(deletion(1, "m_9"), item(2))
+            await self.settle()
+        self.assertEqual((self.hermes.finished, self.hermes.handed), ([], [2]))
+
+    async def test_a_channel_with_its_threads(self) -> None:
+        channel, thread = Lane("android:chan"), Lane("android:chan", "t1")
+        await self.offer(item(1, lane=thread), item(2, lane=thread), item(3, lane=channel), item(4))
+        await self.offer(deletion(5, "m_x", lane=thread), lane_deletion(6, channel))
+        self.assertEqual(self.hermes.finished, [2, 5])  # what waited
+        self.assertCountEqual(self.hermes.stopped, [channel, thread])
+        self.assertEqual(self.hermes.lanes_forgotten, [])
+        await self.end(channel)
+        await self.end(thread)
+        while not self.hermes.lanes_forgotten:
+            await asyncio.sleep(0.01)
+        await self.settle()
+        self.assertEqual(self.hermes.lanes_forgotten, [channel])
+        self.assertIn(6, self.hermes.finished)
+        self.assertEqual((self.hermes.handed, self.hermes.forgotten), ([1, 3, 4], []))
+
+    async def test_a_thread_alone(self) -> None:
+        thread, sibling = Lane("android:chan", "t1"), Lane("android:chan", "t2")
+        await self.offer(item(1, lane=sibling), item(2, lane=sibling), lane_deletion(3, thread))
+        self.assertEqual((self.hermes.lanes_forgotten, self.hermes.stopped), ([thread], []))
+        await self.end(sibling)
+        self.assertEqual(self.hermes.handed, [1, 2])
+
+    async def test_what_was_deleted_before_it_came(self) -> None:
+        await self.offer(Inbound(1, 0, 1, "deleted", LANE, {}), item(2))
+        self.assertEqual((self.hermes.finished, self.hermes.handed), ([1], [2]))
