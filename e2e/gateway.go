@@ -36,6 +36,8 @@ type Gateway struct {
 	out  *output
 	p    *proc.Process // nil before the first start
 
+	firestore testenv.Emulator
+
 	started time.Time // the newest start
 }
 
@@ -57,7 +59,7 @@ func NewGateway(t testing.TB, bin string, firestore testenv.Emulator) *Gateway {
 	}
 	testenv.Confide(adminToken)
 	return &Gateway{
-		bin: bin, port: "0", out: newOutput(log),
+		bin: bin, port: "0", out: newOutput(log), firestore: firestore,
 		env: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir(),
 			"IRIS_STORE=firestore", "IRIS_PROJECT=" + firestore.Project, testenv.EnvFirestore + "=" + firestore.Host,
@@ -135,6 +137,28 @@ func (g *Gateway) Stop() {
 	if g.p != nil {
 		g.p.Stop(10 * time.Second)
 	}
+}
+
+// Holding lists where the gateway keeps a text: documents of the store, and lines
+// that it has logged in all its lives.
+func (g *Gateway) Holding(t testing.TB, text string) []string {
+	t.Helper()
+	documents, err := g.firestore.Dump(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for line := range strings.Lines(documents) {
+		if strings.Contains(line, text) {
+			found = append(found, "document "+line)
+		}
+	}
+	for line := range strings.Lines(g.out.tail(1 << 20)) {
+		if strings.Contains(line, text) {
+			found = append(found, "log line "+line)
+		}
+	}
+	return found
 }
 
 // Races is what the race detector reported in all the gateway's lives, "" for nothing.

@@ -1,9 +1,12 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -186,6 +189,42 @@ func (h *Hermes) Stop() {
 func (h *Hermes) log() string {
 	b, _ := os.ReadFile(filepath.Join(h.home, "logs", "agent.log")) // not there before the first start
 	return string(b)
+}
+
+// Holding lists the files of its home that hold a text, byte for byte, but for its
+// own logs: those are hermes' and rotate.
+func (h *Hermes) Holding(t testing.TB, text string) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(h.home, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // gone meanwhile
+			return nil
+		case err != nil:
+			return err
+		case d.IsDir() && d.Name() == "logs":
+			return fs.SkipDir
+		case !d.Type().IsRegular():
+			return nil
+		}
+		b, err := os.ReadFile(path)
+		if err == nil && bytes.Contains(b, []byte(text)) {
+			found = append(found, strings.TrimPrefix(path, h.home))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// LoseSpool removes all that the plugin keeps, while hermes does not run.
+func (h *Hermes) LoseSpool(t testing.TB) {
+	t.Helper()
+	if err := os.RemoveAll(filepath.Join(h.home, "iris")); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // LogMark is the position behind all that hermes has logged so far.

@@ -53,7 +53,20 @@ func (c *content) UnmarshalJSON(b []byte) error {
 
 var key = regexp.MustCompile(`key=([a-z0-9-]+)`)
 
-// fill puts the key of the user's message into the arguments of the calls.
+// context is all that the model is given to read.
+func (r chatRequest) context() string {
+	var all strings.Builder
+	for _, m := range r.Messages {
+		all.WriteString(string(m.Content) + "\n")
+		for _, c := range m.ToolCalls {
+			all.WriteString(string(c) + "\n")
+		}
+	}
+	return all.String()
+}
+
+// fill puts the key of the user's message into what is said and into the arguments
+// of the calls.
 func (r Round) fill(user string) Round {
 	found := key.FindStringSubmatch(user)
 	if found == nil {
@@ -64,6 +77,13 @@ func (r Round) fill(user string) Round {
 		calls[i] = Tool{c.Name, strings.ReplaceAll(c.Args, "{key}", found[1])}
 	}
 	r.Call = calls
+	for _, texts := range []*[]string{&r.Think, &r.Say} {
+		filled := make([]string, len(*texts))
+		for i, text := range *texts {
+			filled[i] = strings.ReplaceAll(text, "{key}", found[1])
+		}
+		*texts = filled
+	}
 	return r
 }
 

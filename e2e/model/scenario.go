@@ -12,8 +12,8 @@ type Round struct {
 	Cut    bool     // the connection breaks after the text
 }
 
-// Tool is a call that the model asks for; Args is JSON, in which {key} stands for
-// the word after "key=" in the user's message.
+// Tool is a call that the model asks for; Args is JSON. In it, and in what is
+// said, {key} stands for the word after "key=" in the user's message.
 type Tool struct{ Name, Args string }
 
 // Text is what the round says, whole.
@@ -60,6 +60,11 @@ var scenarios = map[string][]Round{
 	"commentary": {
 		{Say: []string{"Let me look at the files first, ", "before I answer."}, Call: []Tool{{"terminal", `{"command":"echo hi"}`}}},
 		{Say: []string{"Everything is in order here, ", "nothing is left to do."}},
+	},
+	"secret": {
+		{Think: []string{"They want {key}. "}, Say: []string{"Let me look for {key} first, ", "before I answer."},
+			Call: []Tool{{"terminal", `{"command":"echo hi"}`}}},
+		{Think: []string{"It is {key}. "}, Say: []string{"The secret is {key}, ", "and nobody else knows."}},
 	},
 	"one": {{Say: []string{"OK"}}},
 	"several": {

@@ -42,6 +42,7 @@ type Request struct {
 	Stream   bool
 	User     string // the last user message
 	Tail     string // the last message, often a tool's result
+	Context  string // all messages
 }
 
 // Start starts the server on a free port of the loopback interface.
@@ -106,7 +107,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) {
 		rounds := scenarios[name]
 		script = rounds[min(round, len(rounds)-1)]
 	}
-	control := s.record(Request{Scenario: name, Round: round, Stream: req.Stream, User: user, Tail: req.tail()})
+	control := s.record(Request{Scenario: name, Round: round, Stream: req.Stream, User: user, Tail: req.tail(), Context: req.context()})
 	if script.Status != 0 {
 		fail(w, script.Status, "scripted failure")
 		return
