@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import sys
 import tempfile
 import unittest
@@ -38,6 +39,12 @@ def event(kind: str, turn: str | None = "tn_1", lane: Lane = LANE, **body: Any) 
 
 def edit(text: str, final: bool = False, message: str = "m_1", lane: Lane = LANE) -> Event:
     return event("edit", lane=lane, message_id=message, text=text, final=final)
+
+
+def hush(test: unittest.TestCase, logger: str) -> None:
+    """Keep a logger quiet until the test ends: what it complains of is the test's own doing."""
+    logging.getLogger(logger).setLevel(logging.CRITICAL)
+    test.addCleanup(logging.getLogger(logger).setLevel, logging.NOTSET)
 
 
 class TempDir(unittest.TestCase):

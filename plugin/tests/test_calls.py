@@ -10,7 +10,7 @@ import threading
 import unittest
 from unittest import mock
 
-from support import TempDir, has, needs_hermes
+from support import TempDir, has, hush, needs_hermes
 
 if has("gateway.platforms.base"):
     from bench_calls import Proxy, turn
@@ -46,6 +46,7 @@ class CallsTest(TempDir):
         return spent
 
     def test_gateway_that_is_late_or_stuck(self) -> None:
+        hush(self, "websockets")
         gateway = FakeGateway().start()
         self.addCleanup(gateway.stop)
         stuck = Proxy(gateway.port, 0)

@@ -6,7 +6,6 @@ SEED in the environment repeats a run.
 
 from __future__ import annotations
 
-import logging
 import os
 import random
 import subprocess
@@ -16,7 +15,7 @@ import unittest
 from contextlib import closing
 from pathlib import Path
 
-from support import TempDir, has, needs_websockets
+from support import TempDir, has, hush, needs_websockets
 
 from iris.spool import LIMIT, Spool
 
@@ -38,8 +37,7 @@ class KilledTest(TempDir):
 
     def setUp(self) -> None:
         super().setUp()
-        logging.getLogger("websockets").setLevel(logging.CRITICAL)  # a dial that is killed is no news
-        self.addCleanup(logging.getLogger("websockets").setLevel, logging.NOTSET)
+        hush(self, "websockets")  # a dial that is killed is no news
         self.chance = random.Random(SEED)
         self.path = self.dir / "spool.db"
         self.gateway = FakeGateway().start()

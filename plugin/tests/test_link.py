@@ -9,7 +9,7 @@ import time
 import unittest
 from typing import Any
 
-from support import LANE, TempDir, edit, event, has, needs_websockets
+from support import LANE, TempDir, edit, event, has, hush, needs_websockets
 
 from iris.host import Host
 from iris.link import Backoff, Link
@@ -56,8 +56,7 @@ class BackoffTest(unittest.TestCase):
 class LinkTest(TempDir):
     def setUp(self) -> None:
         super().setUp()
-        logging.getLogger("iris").setLevel(logging.CRITICAL)
-        self.addCleanup(logging.getLogger("iris").setLevel, logging.NOTSET)
+        hush(self, "iris")
         self.arrived: queue.SimpleQueue[Inbound] = queue.SimpleQueue()
         self.backoff = Quick()
         self.gateway = FakeGateway().start()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import logging
 import os
 import queue
 import signal
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from support import LANE, PLUGIN, TempDir, event, has, needs_websockets
+from support import LANE, PLUGIN, TempDir, event, has, hush, needs_websockets
 
 from iris import download, outbox, upload
 from iris.attachment import Attachment
@@ -54,8 +53,7 @@ def medium(name: str = "a.png", media_id: str = "md_1", **fields: Any) -> Medium
 class MediaCase(TempDir):
     def setUp(self) -> None:
         super().setUp()
-        logging.getLogger("iris").setLevel(logging.CRITICAL)
-        self.addCleanup(logging.getLogger("iris").setLevel, logging.NOTSET)
+        hush(self, "iris")
         self.gateway = FakeGateway()
         self.media = self.gateway.media
         for module, name in ((upload, "PAUSES"), (download, "PAUSE")):
