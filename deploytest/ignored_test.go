@@ -59,7 +59,7 @@ func TestNothingNeededIsIgnored(t *testing.T) {
 	}
 	for file, more := range map[string][]string{
 		".dockerignore": nil,
-		".gcloudignore": {"Dockerfile", "cloudbuild.yaml", ".dockerignore", ".ci/run", "Makefile", "terraform/main.tf", "docs/protocol.md", "handlers/wire/testdata/ping.json"},
+		".gcloudignore": {"Dockerfile", "cloudbuild.yaml", ".dockerignore", ".gitignore", ".ci/run", "Makefile", "terraform/main.tf", "docs/protocol.md", "handlers/wire/testdata/ping.json"},
 	} {
 		for _, pattern := range readLines(t, file) {
 			for _, name := range append(more, needed...) {
