@@ -114,7 +114,7 @@ func (s mediaRows) ReplaceMediaRow(ctx context.Context, g string, r media.Row) (
 	ref := s.doc(g, r.ID)
 	up := []firestore.Update{
 		{Path: "kind", Value: r.Kind}, {Path: "mime", Value: r.MIME}, {Path: "sha256", Value: r.SHA256},
-		{Path: "ready", Value: r.Ready}, {Path: "attempt", Value: r.Attempt},
+		{Path: "ready", Value: r.Ready}, {Path: "attempt", Value: r.Attempt}, {Path: "key", Value: r.Key},
 	}
 	res, err := ref.Update(ctx, up, firestore.LastUpdateTime(r.Version.(time.Time)))
 	s.spent(Write, ref, err)

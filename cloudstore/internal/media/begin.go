@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,6 +33,12 @@ func (l *Library) BeginUpload(ctx context.Context, g, key string, m iris.Media, 
 	row, found := newest(known, func(r Row) bool { return !l.expired(r) })
 	if found && row.Ready && (resume || row.ID == m.ID) && row.Size == m.Size {
 		return l.compare(ctx, g, row, resume), nil
+	}
+	if found && row.Ready && m.ID == "" { // one that a key names is enough to look at
+		row.Key = ""
+		if _, err := l.Rows.ReplaceMediaRow(ctx, g, row); err != nil {
+			return nil, err
+		}
 	}
 	if found && !row.Ready {
 		if resume && row.Size == m.Size && !l.tooOld(row) {
@@ -68,10 +75,20 @@ func (l *Library) create(ctx context.Context, g, key string, m iris.Media) (iris
 	return l.upload(ctx, g, row), nil
 }
 
-// sweep removes the uploads of a gateway that nobody has resumed in time, and
-// the media that have expired.
+// maxUnfinished is how many uploads of a gateway may wait to be resumed.
+const maxUnfinished = 64
+
+// sweep removes the uploads of a gateway that nobody has resumed in time, or that
+// are too many, and the media that have expired.
 func (l *Library) sweep(ctx context.Context, g string) error {
-	over, err := l.Rows.UnfinishedRows(ctx, g)
+	unfinished, err := l.Rows.UnfinishedRows(ctx, g)
+	slices.SortFunc(unfinished, func(a, b Row) int { return b.Created.Compare(a.Created) })
+	var over []Row
+	for i, row := range unfinished {
+		if i >= maxUnfinished-1 || l.tooOld(row) {
+			over = append(over, row)
+		}
+	}
 	if err == nil && l.Retention > 0 {
 		var expired []Row
 		expired, err = l.Rows.ExpiredRows(ctx, g, l.Now())
@@ -81,10 +98,8 @@ func (l *Library) sweep(ctx context.Context, g string) error {
 		return err
 	}
 	for _, row := range over {
-		if l.expired(row) || !row.Ready && l.tooOld(row) {
-			if err := l.remove(ctx, g, row); err != nil {
-				return err
-			}
+		if err := l.remove(ctx, g, row); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -18,6 +19,16 @@ import (
 )
 
 const gateway = "g"
+
+// newStore returns a store with the gateway in it.
+func newStore(t *testing.T) *memstore.Store {
+	t.Helper()
+	s := memstore.New()
+	if err := s.CreateGateway(t.Context(), iris.Gateway{ID: gateway}, iris.Token{Hash: "h"}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
 
 func bytesOf(n int) []byte { return bytes.Repeat([]byte("0123456789abcdef"), n/16+1)[:n] }
 
@@ -82,7 +93,7 @@ func (f faulty) ReplaceMediaRow(ctx context.Context, g string, r media.Row) (any
 func TestDeathAfterCompose(t *testing.T) {
 	t.Parallel()
 	for _, landed := range []bool{false, true} {
-		s := memstore.New()
+		s := newStore(t)
 		rows := s.Rows
 		b := bytesOf(media.PartSize + 100)
 		s.Rows = faulty{rows, landed}
@@ -121,7 +132,7 @@ func TestDeathAfterCompose(t *testing.T) {
 // composed of them.
 func TestOldUploads(t *testing.T) {
 	t.Parallel()
-	s := memstore.New()
+	s := newStore(t)
 	now := time.Now()
 	s.Now = func() time.Time { return now }
 	rows := s.Rows
@@ -154,10 +165,40 @@ func TestOldUploads(t *testing.T) {
 	}
 }
 
+// A device that begins uploads without end, or uses one name again and again,
+// leaves no more to look at than there may be.
+func TestManyUploads(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	for i := range 200 {
+		if _, err := s.BeginUpload(t.Context(), gateway, fmt.Sprint("cut", i), iris.Media{}, true); err != nil {
+			t.Fatal(err)
+		}
+		u, err := s.BeginUpload(t.Context(), gateway, "key", iris.Media{}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := u.Finish(t.Context(), hashOf(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.UploadedMedia(t.Context(), gateway, "key"); err != nil || got.ID != m.ID {
+			t.Errorf("the key names %v, %v", got, err)
+		}
+	}
+	unfinished, err := s.Rows.UnfinishedRows(t.Context(), gateway)
+	if err != nil || len(unfinished) > 64 {
+		t.Errorf("%d uploads wait, %v", len(unfinished), err)
+	}
+	if named, err := s.Rows.UploadRows(t.Context(), gateway, "key"); err != nil || len(named) != 1 {
+		t.Errorf("the key has %d rows, %v", len(named), err)
+	}
+}
+
 // Many cuts make many small parts: never more than can be composed.
 func TestManyCuts(t *testing.T) {
 	t.Parallel()
-	s := memstore.New()
+	s := newStore(t)
 	b := bytesOf(3 * media.PartSize)
 	for range 60 {
 		u := begin(t, s, len(b))
@@ -182,7 +223,7 @@ func TestGrace(t *testing.T) {
 		want int64
 	}{{time.Second, 1_000_000}, {time.Minute, 0}} {
 		synctest.Test(t, func(t *testing.T) {
-			s := memstore.New()
+			s := newStore(t)
 			b := bytesOf(2_000_000)
 			ctx, cancel := context.WithCancel(t.Context())
 			u, err := s.BeginUpload(ctx, gateway, "key", iris.Media{Size: int64(len(b))}, true)
