@@ -11,7 +11,7 @@ locals {
       above = 0
       filter = join(" AND ", [
         "log_id(\"run.googleapis.com/varlog/system\")",
-        "textPayload=~\"(Container called exit\\([1-9]|Uncaught signal|Memory limit of|(?i)liveness)\"",
+        "textPayload=~\"(Container called exit[(][1-9]|Uncaught signal|Memory limit of|(?i)liveness)\"",
       ])
     }
     push_failures = {
@@ -107,5 +107,6 @@ resource "google_monitoring_alert_policy" "policies" {
 
   notification_channels = [google_monitoring_notification_channel.email[0].id]
 
-  depends_on = [google_logging_metric.metrics]
+  # A new metric is not known at once: after the service it is.
+  depends_on = [google_logging_metric.metrics, google_cloud_run_v2_service.gateway]
 }
