@@ -72,9 +72,13 @@ func (d *Device) read(conn *websocket.Conn) {
 	for {
 		kind, b, err := conn.Read(context.Background())
 		var f Frame
-		if err == nil && kind == websocket.MessageText {
+		switch {
+		case err != nil:
+		case kind == websocket.MessageText:
 			testenv.ConfideFrame(b)
 			f, err = parseFrame(b)
+		default:
+			f = Frame{Type: Binary, Bytes: b}
 		}
 		d.mu.Lock()
 		if d.conn != conn { // a newer connection has taken over

@@ -16,6 +16,8 @@ type Frame struct {
 	Cursor   int64           `json:"cursor"`
 	Payload  json.RawMessage `json:"payload"`
 
+	Bytes []byte `json:"-"` // of a binary frame, whose Type is Binary
+
 	// What the tests look at of the payloads, whichever frame it is.
 	Body struct {
 		MessageID string    `json:"message_id"`
@@ -37,12 +39,27 @@ type Frame struct {
 			ChatID    string `json:"chat_id"`
 			IsDefault bool   `json:"is_default"`
 		} `json:"channels"`
-		Interrupted bool   `json:"interrupted"`
-		ChatID      string `json:"chat_id"`
-		ThreadID    string `json:"thread_id"`
-		PickerID    string `json:"picker_id"`
-		Index       int    `json:"index"`
+		Interrupted bool    `json:"interrupted"`
+		ChatID      string  `json:"chat_id"`
+		ThreadID    string  `json:"thread_id"`
+		PickerID    string  `json:"picker_id"`
+		Index       int     `json:"index"`
+		Media       []Media `json:"media"`
+		OK          bool    `json:"ok"`
 	} `json:"-"`
+}
+
+// Binary is the type of a binary frame.
+const Binary = "(binary)"
+
+// Media describes a file.
+type Media struct {
+	MediaID  string `json:"media_id"`
+	Kind     string `json:"kind"`
+	Mime     string `json:"mime"`
+	Size     int64  `json:"size"`
+	Filename string `json:"filename"`
+	SHA256   string `json:"sha256"`
 }
 
 // Runtime is the footer of an answer.
@@ -61,6 +78,7 @@ type Message struct {
 	Tokens     int      `json:"tokens"`
 	Runtime    *Runtime `json:"runtime"`
 	Commentary bool     `json:"commentary"`
+	Media      []Media  `json:"media"`
 }
 
 // parseFrame reads a frame; the payload's known fields too.
@@ -89,6 +107,9 @@ func (f Frame) String() string {
 	}
 	if f.Cursor > 0 {
 		fmt.Fprintf(&b, " cursor=%d", f.Cursor)
+	}
+	if f.Type == Binary {
+		fmt.Fprintf(&b, " %d bytes", len(f.Bytes))
 	}
 	fmt.Fprintf(&b, " %.160s", f.Payload)
 	return b.String()

@@ -90,7 +90,8 @@ plugins: {enabled: [iris]}
 terminal: {backend: local, cwd: %s}
 approvals: {mode: manual, timeout: 300}
 compression: {enabled: false}
-agent: {restart_drain_timeout: 3}
+agent: {restart_drain_timeout: 3, image_input_mode: native}
+stt: {enabled: false}
 display:
   busy_input_mode: queue
   busy_ack_enabled: false

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -73,6 +74,14 @@ func (l *lane) ask(scenario string) string { return "please #" + scenario + " ke
 
 // hold takes the answers of this lane into the test's hands.
 func (l *lane) hold() *model.Control { return l.stack.model.Control("key=" + l.key) }
+
+// payload reads all of a frame's payload.
+func (l *lane) payload(f e2e.Frame, into any) {
+	l.Helper()
+	if err := json.Unmarshal(f.Payload, into); err != nil {
+		l.Fatalf("%v in %s", err, f)
+	}
+}
 
 // mine tells whether a frame belongs to the lane.
 func (l *lane) mine(f e2e.Frame) bool { return f.ChatID == l.chat && f.ThreadID == l.thread }

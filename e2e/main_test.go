@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -67,6 +68,7 @@ type stack struct {
 	gate   *e2e.Gateway
 	host   e2e.Host
 	hermes *e2e.Hermes
+	url    string // of the gateway, as hermes dials it; "" = directly
 }
 
 var shared stack
@@ -104,7 +106,7 @@ func (s *stack) create(t *testing.T, python string) {
 	s.host = s.gate.CreateHost(t, "home")
 	hermes, err := e2e.NewHermes(e2e.HermesConfig{
 		Python: python, Dir: filepath.Join(s.dir, "hermes"), Plugin: "../plugin/iris",
-		ModelURL: s.model.URL(), IrisURL: s.gate.URL(), Token: s.host.Token,
+		ModelURL: s.model.URL(), IrisURL: cmp.Or(s.url, s.gate.URL()), Token: s.host.Token,
 		Source: os.Getenv("HERMES_SOURCE"),
 	})
 	if err != nil {
@@ -116,7 +118,18 @@ func (s *stack) create(t *testing.T, python string) {
 // second is another hermes on the same gateway, until the test ends.
 func (s *stack) second(t *testing.T) *stack {
 	t.Helper()
-	other := &stack{dir: t.TempDir(), model: s.model, gate: s.gate}
+	return s.another(t, "")
+}
+
+// through is the same, behind a tunnel.
+func (s *stack) through(t *testing.T, tunnel *e2e.Tunnel) *stack {
+	t.Helper()
+	return s.another(t, tunnel.URL())
+}
+
+func (s *stack) another(t *testing.T, url string) *stack {
+	t.Helper()
+	other := &stack{dir: t.TempDir(), model: s.model, gate: s.gate, url: url}
 	other.create(t, testenv.HermesPython(t))
 	t.Cleanup(other.hermes.Stop)
 	other.hermes.ShowOnFailure(t)

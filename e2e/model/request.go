@@ -1,8 +1,10 @@
 package model
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -19,7 +21,17 @@ func (r chatRequest) tail() string {
 	if len(r.Messages) == 0 {
 		return ""
 	}
-	return string(r.Messages[len(r.Messages)-1].Content)
+	return r.Messages[len(r.Messages)-1].Content.text
+}
+
+// images are the pictures that came with the last user message.
+func (r chatRequest) images() [][]byte {
+	for _, m := range slices.Backward(r.Messages) {
+		if m.Role == "user" {
+			return m.Content.images
+		}
+	}
+	return nil
 }
 
 type message struct {
@@ -28,17 +40,22 @@ type message struct {
 	ToolCalls []json.RawMessage `json:"tool_calls"`
 }
 
-// content is a message's text: a string, or a list of parts some of which are text.
-type content string
+// content is what a message says: a string, or a list of parts of which some are
+// text and some pictures.
+type content struct {
+	text   string
+	images [][]byte
+}
 
 func (c *content) UnmarshalJSON(b []byte) error {
-	var s string
-	if json.Unmarshal(b, &s) == nil { // null too: no text
-		*c = content(s)
+	if json.Unmarshal(b, &c.text) == nil { // null too: no text
 		return nil
 	}
 	var parts []struct {
-		Text string `json:"text"`
+		Text  string `json:"text"`
+		Image struct {
+			URL string `json:"url"`
+		} `json:"image_url"`
 	}
 	if err := json.Unmarshal(b, &parts); err != nil {
 		return err
@@ -46,18 +63,28 @@ func (c *content) UnmarshalJSON(b []byte) error {
 	var texts []string
 	for _, p := range parts {
 		texts = append(texts, p.Text)
+		if _, data, ok := strings.Cut(p.Image.URL, ";base64,"); ok {
+			image, err := base64.StdEncoding.DecodeString(data)
+			if err != nil {
+				return err
+			}
+			c.images = append(c.images, image)
+		}
 	}
-	*c = content(strings.Join(texts, " "))
+	c.text = strings.Join(texts, " ")
 	return nil
 }
 
-var key = regexp.MustCompile(`key=([a-z0-9-]+)`)
+var (
+	key  = regexp.MustCompile(`key=([a-z0-9-]+)`)
+	path = regexp.MustCompile(`path=(\S+)`)
+)
 
 // context is all that the model is given to read.
 func (r chatRequest) context() string {
 	var all strings.Builder
 	for _, m := range r.Messages {
-		all.WriteString(string(m.Content) + "\n")
+		all.WriteString(m.Content.text + "\n")
 		for _, c := range m.ToolCalls {
 			all.WriteString(string(c) + "\n")
 		}
@@ -66,21 +93,26 @@ func (r chatRequest) context() string {
 }
 
 // fill puts the key of the user's message into what is said and into the arguments
-// of the calls.
+// of the calls, and a media tag for each path in it into what is said.
 func (r Round) fill(user string) Round {
-	found := key.FindStringSubmatch(user)
-	if found == nil {
-		return r
+	var tags strings.Builder
+	for _, found := range path.FindAllStringSubmatch(user, -1) {
+		tags.WriteString("MEDIA:" + found[1] + "\n")
 	}
+	fields := []string{"{media}", tags.String()}
+	if found := key.FindStringSubmatch(user); found != nil {
+		fields = append(fields, "{key}", found[1])
+	}
+	fill := strings.NewReplacer(fields...)
 	calls := make([]Tool, len(r.Call))
 	for i, c := range r.Call {
-		calls[i] = Tool{c.Name, strings.ReplaceAll(c.Args, "{key}", found[1])}
+		calls[i] = Tool{c.Name, fill.Replace(c.Args)}
 	}
 	r.Call = calls
 	for _, texts := range []*[]string{&r.Think, &r.Say} {
 		filled := make([]string, len(*texts))
 		for i, text := range *texts {
-			filled[i] = strings.ReplaceAll(text, "{key}", found[1])
+			filled[i] = fill.Replace(text)
 		}
 		*texts = filled
 	}
@@ -94,10 +126,10 @@ var keyword = regexp.MustCompile(`#([a-z0-9]+)`)
 func pick(req chatRequest) (scenario string, round int, user string) {
 	for _, m := range req.Messages {
 		switch {
-		case m.Role == "user" && user != "" && strings.HasPrefix(string(m.Content), "[System: "):
+		case m.Role == "user" && user != "" && strings.HasPrefix(m.Content.text, "[System: "):
 			round++
 		case m.Role == "user":
-			user, round = string(m.Content), 0
+			user, round = m.Content.text, 0
 		case m.Role == "assistant" && len(m.ToolCalls) > 0:
 			round++
 		}

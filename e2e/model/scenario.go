@@ -16,7 +16,7 @@ type Round struct {
 // said, {key} stands for the word after "key=" in the user's message.
 type Tool struct{ Name, Args string }
 
-// Text is what the round says, whole.
+// Text is what the round says, whole, as the model says it.
 func (r Round) Text() string { return strings.Join(r.Say, "") }
 
 // Rounds are the rounds of a scenario.
@@ -99,6 +99,7 @@ var scenarios = map[string][]Round{
 		{Call: []Tool{{"cronjob", `{"action":"create","schedule":"every 24h","prompt":"#one cron","name":"job-{key}","deliver":"origin"}`}}},
 		{Say: []string{"The job has been made, ", "it runs once a day."}},
 	},
+	"share":   {{Say: []string{"Here is what you asked for, ", "with my best wishes.\n\n", "{media}"}}}, // sends the files path=…
 	"http500": {{Status: 500}},
 	"http401": {{Status: 401}},
 	"cut": { // hermes asks to go on

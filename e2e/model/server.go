@@ -40,9 +40,10 @@ type Request struct {
 	Scenario string // "" for a side request
 	Round    int    // how many tool rounds came before
 	Stream   bool
-	User     string // the last user message
-	Tail     string // the last message, often a tool's result
-	Context  string // all messages
+	User     string   // the last user message
+	Tail     string   // the last message, often a tool's result
+	Context  string   // all messages
+	Images   [][]byte // that came with the last user message
 }
 
 // Start starts the server on a free port of the loopback interface.
@@ -107,7 +108,7 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) {
 		rounds := scenarios[name]
 		script = rounds[min(round, len(rounds)-1)]
 	}
-	control := s.record(Request{Scenario: name, Round: round, Stream: req.Stream, User: user, Tail: req.tail(), Context: req.context()})
+	control := s.record(Request{Scenario: name, Round: round, Stream: req.Stream, User: user, Tail: req.tail(), Context: req.context(), Images: req.images()})
 	if script.Status != 0 {
 		fail(w, script.Status, "scripted failure")
 		return
