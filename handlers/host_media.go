@@ -6,17 +6,14 @@ import (
 	"errors"
 	"io"
 
-	"github.com/coder/websocket"
-
 	"iris-gateway/handlers/link"
 	"iris-gateway/iris"
 )
 
 // Bounds of what moves over a host's link.
 const (
-	mediaFrame  = 64 << 10 // bytes of a binary frame to the host
-	maxPutAhead = 4        // frames of a put that wait for the store; then the host has to wait
-	maxGets     = 16       // gets that wait for the one under way
+	maxPutAhead = 4  // chunks of a put that wait for the store; then the host has to wait
+	maxGets     = 16 // gets that wait for the one under way
 )
 
 // errNoMedia says that media is off.
@@ -27,7 +24,7 @@ var errNoMedia = iris.Errorf(iris.CodeUnsupported, "this gateway keeps no media"
 // does not hold up the host's other frames until maxPutAhead is full.
 type hostPut struct {
 	frame  link.MediaPut
-	chunks chan []byte   // closed by the reader when no more will come
+	chunks chan *chunk   // closed by the reader when no more will come
 	ended  bool          // chunks is closed; owned by the reader
 	broken error         // why the rest never comes; set before chunks is closed
 	over   chan struct{} // closed once it has been answered
@@ -83,22 +80,31 @@ func (h *hostSession) mediaPut(ctx context.Context, f link.MediaPut) {
 		case <-ctx.Done():
 		}
 	}
-	p := &hostPut{frame: f, chunks: make(chan []byte, maxPutAhead), over: make(chan struct{})}
+	p := &hostPut{frame: f, chunks: make(chan *chunk, maxPutAhead), over: make(chan struct{})}
 	h.put = p
 	h.wait.Go(func() { h.runPut(ctx, p) })
 }
 
 // mediaBytes takes a binary frame. Those that belong to no put, or to one that
 // was answered already, are swallowed.
-func (h *hostSession) mediaBytes(ctx context.Context, data []byte) error {
-	if !h.putting() {
-		return nil
-	}
-	select {
-	case h.put.chunks <- data:
-	case <-h.put.over:
-	case <-ctx.Done():
-		return ctx.Err()
+func (h *hostSession) mediaBytes(ctx context.Context, frame io.Reader) error {
+	for more := true; more; {
+		c := newChunk()
+		var err error
+		if more, err = c.fill(frame); err != nil {
+			return err
+		}
+		if !h.putting() || c.n == 0 {
+			c.free()
+			continue
+		}
+		select {
+		case h.put.chunks <- c:
+		case <-h.put.over:
+			c.free()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 	return nil
 }
@@ -171,7 +177,9 @@ func (h *hostSession) store(ctx context.Context, p *hostPut) error {
 // fill gives the bytes of a put to its upload.
 func fill(ctx context.Context, upload iris.Upload, p *hostPut) error {
 	for chunk := range p.chunks {
-		if _, err := upload.Write(chunk); err != nil {
+		_, err := upload.Write(chunk.bytes())
+		chunk.free()
+		if err != nil {
 			return err
 		}
 	}
@@ -200,11 +208,13 @@ func (h *hostSession) refuseGet(id string, err error) {
 
 // serveGets answers the gets one after the other.
 func (h *hostSession) serveGets(ctx context.Context) {
+	w := &window{ping: h.ws.Ping, run: h.wait.Go, stretch: minStretch}
 	for {
 		select {
 		case f := <-h.gets:
-			if h.serveGet(ctx, f) != nil {
-				return // the connection has ended
+			if err := h.serveGet(ctx, f, w); err != nil && ctx.Err() == nil {
+				h.log.Warn("media for the host not sent", "media", printable(f.MediaID), "err", err)
+				h.refuseGet(f.MediaID, err)
 			}
 		case <-ctx.Done():
 			return
@@ -212,52 +222,23 @@ func (h *hostSession) serveGets(ctx context.Context) {
 	}
 }
 
-// serveGet brings a medium to the host. Its frames are written here and not
-// queued: the connection sets the pace, and the session's other frames go in
-// between, for it lets one writer after the other have its turn.
-func (h *hostSession) serveGet(ctx context.Context, f link.MediaGet) error {
+// serveGet brings a medium to the host. Its error is still to be told.
+func (h *hostSession) serveGet(ctx context.Context, f link.MediaGet, w *window) error {
 	if h.server.cfg.Media == nil {
-		return h.endGet(ctx, f, errNoMedia)
+		return errNoMedia
 	}
 	m, bytes, err := h.server.cfg.Media.OpenMedia(ctx, h.gateway.ID, f.MediaID, f.Offset, -1)
 	if err != nil {
-		return h.endGet(ctx, f, err)
+		return err
 	}
 	defer bytes.Close()
 	start := link.MediaGetStart{MediaID: m.ID, Size: m.Size, Mime: m.MIME, SHA256: m.SHA256}
-	if err := h.write(ctx, websocket.MessageText, link.Encode(link.TypeMediaGetStart, start)); err != nil {
+	h.socket.Send(string(link.Encode(link.TypeMediaGetStart, start)))
+	if err := sendMedia(ctx, h.ws, h.socket, bytes, w); err != nil {
 		return err
 	}
-	chunk := make([]byte, mediaFrame)
-	for left := m.Size - f.Offset; left > 0; {
-		n, err := io.ReadFull(bytes, chunk[:min(left, mediaFrame)])
-		if err != nil {
-			return h.endGet(ctx, f, err)
-		}
-		if err := h.write(ctx, websocket.MessageBinary, chunk[:n]); err != nil {
-			return err
-		}
-		left -= int64(n)
-	}
-	return h.endGet(ctx, f, nil)
-}
-
-// endGet ends a get, with an error if there is one.
-func (h *hostSession) endGet(ctx context.Context, f link.MediaGet, err error) error {
-	end := link.MediaGetEnd{MediaID: f.MediaID, OK: err == nil}
-	if err != nil {
-		e := public(err)
-		end.Code, end.Message = e.Code, e.Message
-		h.log.Warn("media for the host not sent", "media", printable(f.MediaID), "err", err)
-	}
-	return h.write(ctx, websocket.MessageText, link.Encode(link.TypeMediaGetEnd, end))
-}
-
-// write writes a frame past the queue.
-func (h *hostSession) write(ctx context.Context, kind websocket.MessageType, frame []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, hostWriteWait)
-	defer cancel()
-	return h.ws.Write(ctx, kind, frame)
+	h.socket.Send(string(link.Encode(link.TypeMediaGetEnd, link.MediaGetEnd{MediaID: f.MediaID, OK: true})))
+	return nil
 }
 
 // described returns a media event with what the store knows of its medium, which

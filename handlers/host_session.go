@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 
 	"iris-gateway/handlers/hub"
 	"iris-gateway/handlers/link"
@@ -15,15 +16,19 @@ import (
 // wrong form is logged and dropped: nothing is resent for ever.
 func (h *hostSession) readFrames(ctx context.Context) error {
 	for {
-		binary, data, err := read(ctx, h.ws)
+		binary, r, err := reader(ctx, h.ws)
 		if err != nil {
 			return err
 		}
 		if binary {
-			if err := h.mediaBytes(ctx, data); err != nil {
+			if err := h.mediaBytes(ctx, r); err != nil {
 				return err
 			}
 			continue
+		}
+		data, err := io.ReadAll(r)
+		if err != nil {
+			return err
 		}
 		if err := h.room.Acquire(ctx, int64(len(data))); err != nil {
 			return err

@@ -25,7 +25,6 @@ import (
 const (
 	hostPingEvery = 25 * time.Second
 	hostPongWait  = 35 * time.Second // so that 60 s without a sign of life end the link
-	hostWriteWait = 20 * time.Second // for a binary frame
 )
 
 // maxHostPending bounds the bytes of a host's events that wait for the log. A

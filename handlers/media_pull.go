@@ -4,6 +4,9 @@ import (
 	"context"
 	"io"
 
+	"github.com/coder/websocket"
+
+	"iris-gateway/handlers/hub"
 	"iris-gateway/handlers/wire"
 	"iris-gateway/iris"
 )
@@ -68,7 +71,7 @@ func (d *deviceSession) servePull(ctx context.Context, p pull, w *window) error 
 	d.answer(p.req, iris.Lane{}, wire.MediaPull{
 		MediaID: m.ID, Kind: m.Kind, Mime: m.MIME, Size: m.Size, Filename: m.Filename, SHA256: m.SHA256, Offset: p.Offset,
 	})
-	err = d.sendMedia(ctx, r, w)
+	err = sendMedia(ctx, d.ws, d.socket, r, w)
 	if err != nil && ctx.Err() == nil {
 		d.log.Error("medium could not be sent", "media", m.ID, "err", err)
 	}
@@ -78,7 +81,7 @@ func (d *deviceSession) servePull(ctx context.Context, p pull, w *window) error 
 
 // sendMedia sends bytes as binary frames. While one is being written the next is
 // read, no more: the others wait in the store.
-func (d *deviceSession) sendMedia(ctx context.Context, r io.Reader, w *window) error {
+func sendMedia(ctx context.Context, ws *websocket.Conn, socket *hub.Socket, r io.Reader, w *window) error {
 	now, before := newChunk(), newChunk()
 	for more := true; more; {
 		now.n = 0
@@ -87,15 +90,15 @@ func (d *deviceSession) sendMedia(ctx context.Context, r io.Reader, w *window) e
 			return err
 		}
 		if err := w.pass(ctx, now.n); err != nil {
-			_ = d.ws.CloseNow() // it takes nothing, or is gone
+			_ = ws.CloseNow() // it takes nothing, or is gone
 			return err
 		}
-		if err := d.socket.SendBinary(ctx, now.bytes()); err != nil {
+		if err := socket.SendBinary(ctx, now.bytes()); err != nil {
 			return err
 		}
 		now, before = before, now // the one before has been written
 	}
-	if err := d.socket.WaitIdle(ctx); err != nil {
+	if err := socket.WaitIdle(ctx); err != nil {
 		return err
 	}
 	now.free()
