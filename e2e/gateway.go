@@ -50,7 +50,8 @@ func BuildGateway(bin string) error {
 	return nil
 }
 
-// NewGateway prepares a gateway that has never run; Start starts it.
+// NewGateway prepares a gateway that has never run, with a bucket of its own for
+// media; Start starts it.
 func NewGateway(t testing.TB, bin string, firestore testenv.Emulator) *Gateway {
 	t.Helper()
 	log, err := testenv.OpenLog("e2e") // a gateway may be there for longer than a test
@@ -63,6 +64,7 @@ func NewGateway(t testing.TB, bin string, firestore testenv.Emulator) *Gateway {
 		env: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir(),
 			"IRIS_STORE=firestore", "IRIS_PROJECT=" + firestore.Project, testenv.EnvFirestore + "=" + firestore.Host,
+			"IRIS_BUCKET=" + testenv.Bucket(t), testenv.EnvStorage + "=" + os.Getenv(testenv.EnvStorage),
 			"IRIS_ADDR=127.0.0.1", "IRIS_ADMIN_TOKEN=" + adminToken,
 			"IRIS_LOG=json", "IRIS_PUSH=off", "IRIS_RATE_LIMITS=off",
 			// A race found by the detector is an exit code that every stop looks at.

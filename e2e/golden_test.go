@@ -125,6 +125,9 @@ func (n *names) show(frames []e2e.Frame) string {
 			out = out[:last-1]
 		}
 	}
+	if !n.asCame { // bytes take their time: as if they came behind the end of the turn
+		sort.SliceStable(out, func(a, b int) bool { return !isFile(out[a]) && isFile(out[b]) })
+	}
 	for i := 0; i < len(out) && !n.asCame; {
 		j := i
 		for j < len(out) && (out[j].Type == "tool.end" || isBeat(out[j])) {
@@ -142,6 +145,11 @@ func (n *names) show(frames []e2e.Frame) string {
 		fmt.Fprintf(&b, "%s %s\n", f.Type, n.plain(payload))
 	}
 	return b.String()
+}
+
+// isFile tells a file of the agent.
+func isFile(f e2e.Frame) bool {
+	return f.Type == "media.offer" || f.Type == "message" && f.Body.Role == "assistant" && len(f.Body.Media) > 0
 }
 
 // isBeat tells a beat: text in front of a tool.

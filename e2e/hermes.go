@@ -86,11 +86,12 @@ model:
   provider: custom
   base_url: %s
   api_key: none
+  supports_vision: true
 plugins: {enabled: [iris]}
 terminal: {backend: local, cwd: %s}
 approvals: {mode: manual, timeout: 300}
 compression: {enabled: false}
-agent: {restart_drain_timeout: 3, image_input_mode: native}
+agent: {restart_drain_timeout: 3}
 stt: {enabled: false}
 display:
   busy_input_mode: queue
