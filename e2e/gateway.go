@@ -114,7 +114,7 @@ func (g *Gateway) Terminate(t testing.TB) {
 	if !g.p.Wait(8 * time.Second) {
 		t.Errorf("the gateway still runs 8 s after SIGTERM")
 	} else if code := g.p.ExitCode(); code != 0 {
-		t.Errorf("the gateway's exit code after SIGTERM is %d (%v), want 0", code, g.p.Err())
+		t.Errorf("the gateway's exit code after SIGTERM is %d (%v), want 0; it wrote:\n%s", code, g.p.Err(), g.out.tail(20))
 	}
 	g.p.Kill()
 }
