@@ -86,4 +86,12 @@ run "token" {
     condition     = google_secret_manager_secret_version.admin_token.secret_data == random_password.admin_token.result
     error_message = "the secret is not the generated token"
   }
+  assert {
+    condition     = strcontains(output.next, "export IRIS_URL=${google_cloud_run_v2_service.gateway.uri}\n") && !strcontains(output.next, random_password.admin_token.result)
+    error_message = "the next commands are for another gateway, or show the token"
+  }
+  assert {
+    condition     = strcontains(output.deploy, "gcloud builds submit . --config cloudbuild.yaml --project my-project ") && endswith(output.deploy, "_SERVICE=iris,_IMAGE=us-central1-docker.pkg.dev/my-project/iris/gateway,_RUN_REGION=us-central1,_VERSION=$(git describe --always --dirty --tags)")
+    error_message = "the command deploys something else"
+  }
 }
