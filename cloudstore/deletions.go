@@ -22,20 +22,21 @@ type deletionDoc struct {
 	Messages []string  `firestore:"messages,omitempty"`
 	Threads  []string  `firestore:"threads,omitempty"`
 	Names    []string  `firestore:"names,omitempty"`
+	Media    []string  `firestore:"media,omitempty"`
 	At       time.Time `firestore:"at"`
 }
 
 func newDeletionDoc(d iris.Deletion) deletionDoc {
 	return deletionDoc{
 		ID: d.ID, ChatID: d.Lane.ChatID, ThreadID: d.Lane.ThreadID,
-		Messages: d.Messages, Threads: d.Threads, Names: d.Names, At: d.At,
+		Messages: d.Messages, Threads: d.Threads, Names: d.Names, Media: d.Media, At: d.At,
 	}
 }
 
 func (doc deletionDoc) noun() iris.Deletion {
 	return iris.Deletion{
 		ID: doc.ID, Lane: iris.Lane{ChatID: doc.ChatID, ThreadID: doc.ThreadID},
-		Messages: doc.Messages, Threads: doc.Threads, Names: doc.Names, At: doc.At,
+		Messages: doc.Messages, Threads: doc.Threads, Names: doc.Names, Media: doc.Media, At: doc.At,
 	}
 }
 

@@ -145,14 +145,10 @@ func (g *Gateway) Stop() {
 // that it has logged in all its lives.
 func (g *Gateway) Holding(t testing.TB, text string) []string {
 	t.Helper()
-	documents, err := g.firestore.Dump(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
 	var found []string
-	for line := range strings.Lines(documents) {
-		if strings.Contains(line, text) {
-			found = append(found, "document "+line)
+	for _, document := range testenv.Documents(t, g.firestore) {
+		if strings.Contains(document, text) {
+			found = append(found, "document "+document)
 		}
 	}
 	for line := range strings.Lines(g.out.tail(1 << 20)) {

@@ -449,3 +449,45 @@ func TestQuoteOvertaken(t *testing.T) {
 		e.gone("xyzzysecret")
 	}
 }
+
+// Files go with their messages: bytes, row, offer and all that names them; also one
+// of the agent that comes when its lane is gone already.
+func TestDeleteMedia(t *testing.T) {
+	t.Parallel()
+	stores(t, func(t *testing.T, e *everywhere) {
+		w := newWorld(t, e.store, e.logged)
+		file := []byte("the bytes of a file")
+		channel := iris.Lane{ChatID: w.ask("channel.create", iris.Lane{}, `{"name":"c"}`).text("chat_id")}
+		say := func(l iris.Lane, ref string) (message, medium string) {
+			w.phone.upload(sendingOf(ref, file), file)
+			echo := w.answered(w.ask("message.send", l, fmt.Sprintf(`{"text":"look","media_refs":[%q]}`, ref)), "message")
+			return echo.text("message_id"), mediaID(mediaOf(echo.payload())[0])
+		}
+		offer := func(l iris.Lane, id string) {
+			w.host.bring("md_"+id, file)
+			w.tell(l, "media", "", fmt.Sprintf(`{"message_id":%q,"media_id":"md_%s","kind":"document","mime":"text/plain","size":%d,"filename":"f-%s","sha256":%q}`,
+				id, id, len(file), id, hashOf(file)))
+		}
+		sent, medium := say(iris.Lane{}, "ref1")
+		offer(iris.Lane{ChatID: lane}, "m1")
+		offer(iris.Lane{ChatID: lane}, "kept")
+		e.there(medium)
+		e.there("md_m1")
+		w.answered(w.ask("message.delete", iris.Lane{}, messageIDs(sent, "m1")), "message.deleted")
+		e.unnamed(medium)
+		e.gone("md_m1")
+		e.gone("f-m1")
+		e.there("md_kept")
+		if n := len(e.files()); n != 1 {
+			t.Errorf("objects %v, want the one that is kept", e.files())
+		}
+		_, medium = say(channel, "ref2")
+		offer(channel, "m2")
+		w.answered(w.ask("channel.delete", channel, `{}`), "channel.deleted")
+		e.unnamed(medium)
+		e.gone("md_m2")
+		offer(channel, "m3")
+		waitFor(t, "the late file is removed", func() bool { return len(e.files()) == 1 })
+		e.gone("md_m3")
+	})
+}

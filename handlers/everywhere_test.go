@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"iris-gateway/cloudstore"
+	"iris-gateway/cloudstore/memstore"
 	"iris-gateway/handlers"
 	"iris-gateway/handlers/hub"
 	"iris-gateway/iris"
@@ -21,19 +22,27 @@ type everywhere struct {
 	testing.TB
 	store store
 	dump  func() string
+	files func() []string // names of all objects
 	logs  *syncBuffer
 }
 
 // inMemory keeps everything in the given store.
 func inMemory(t testing.TB, s store) *everywhere {
-	return &everywhere{TB: t, store: s, dump: func() string { return dumpRows(t, s) }, logs: &syncBuffer{}}
+	e := &everywhere{TB: t, store: s, dump: func() string { return dumpRows(t, s) }, logs: &syncBuffer{}}
+	if mem, ok := s.(*memstore.Store); ok {
+		e.files = mem.Objects
+	}
+	return e
 }
 
-// inFirestore keeps everything on the emulator, and dumps all its documents.
+// inFirestore keeps everything on emulators, and reads all documents and the
+// names of all objects.
 func inFirestore(t testing.TB) *everywhere {
 	t.Helper()
-	emu := testenv.Firestore(t)
-	s, err := cloudstore.Open(t.Context(), cloudstore.Config{Project: emu.Project, MaxSockets: 10})
+	emu, bucket := testenv.Firestore(t), testenv.Bucket(t)
+	s, err := cloudstore.Open(t.Context(), cloudstore.Config{
+		Project: emu.Project, MaxSockets: 10, Bucket: bucket, Media: iris.MediaLimits{MaxBytes: 1 << 20, Quota: 1 << 30},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,12 +52,8 @@ func inFirestore(t testing.TB) *everywhere {
 		}
 	})
 	return &everywhere{TB: t, store: s, logs: &syncBuffer{}, dump: func() string {
-		all, err := emu.Dump(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return all
-	}}
+		return strings.Join(testenv.Documents(t, emu), "\n")
+	}, files: func() []string { return testenv.Objects(t, bucket) }}
 }
 
 // logged makes an instance log everything to where it is searched.
@@ -78,6 +83,16 @@ func (e *everywhere) gone(text string) {
 	e.Helper()
 	for _, where := range e.holds(text) {
 		e.Errorf("%s is still there: %.2000s", text, where)
+	}
+}
+
+// unnamed fails if a document names an id: logs may.
+func (e *everywhere) unnamed(id string) {
+	e.Helper()
+	for line := range strings.Lines(e.dump()) {
+		if strings.Contains(line, id) {
+			e.Errorf("%s is still named by %.2000s", id, line)
+		}
 	}
 }
 

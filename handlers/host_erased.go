@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 
@@ -20,6 +21,22 @@ func (h *hostSession) erased(a *hub.Actor, d iris.Deletion) {
 	h.machine.Forget(d.Covers)
 	h.machine.Drop(d.Messages)
 	a.TurnsChanged()
+}
+
+// dropOrphan removes a file of the agent whose message, or lane, people have
+// deleted while it was on its way.
+func (h *hostSession) dropOrphan(a *hub.Actor, ev link.Event) {
+	b, err := link.Decode[link.Media](ev.Body)
+	media := h.server.cfg.Media
+	_, known := a.State().Channel(ev.Lane())
+	if err != nil || media == nil || known && !a.State().Erased(b.MessageID) {
+		return
+	}
+	a.Go(func(ctx context.Context) {
+		if err := media.DeleteMedia(ctx, h.gateway.ID, b.MediaID); err != nil && ctx.Err() == nil {
+			h.log.Warn("remove a file of a deleted message", "media", b.MediaID, "err", err)
+		}
+	})
 }
 
 // alive leaves the turns of lanes that exist.

@@ -31,6 +31,9 @@ func (h *hostSession) take(a *hub.Actor, ev link.Event, more beside, malformed e
 	if _, ok := a.State().Channel(ev.Lane()); err == nil && ok {
 		frames, err = h.machine.Handle(ev)
 	}
+	if ev.Kind == link.KindMedia && err == nil {
+		h.dropOrphan(a, ev)
+	}
 	if err != nil {
 		h.log.Warn("event dropped", "kind", ev.Kind, "seq", ev.Seq, "err", err)
 		frames, more = h.notice(a, ev, err), nil

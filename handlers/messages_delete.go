@@ -108,6 +108,7 @@ func (d *deviceSession) doomed(ctx context.Context, lane iris.Lane, ids []string
 		if !m.Deleted {
 			out.rows = append(out.rows, m)
 			out.Messages = append(out.Messages, m.ID)
+			out.Media = append(out.Media, m.MediaIDs()...)
 		}
 	}
 	out.Messages = append(out.Messages, out.absent...)
@@ -152,7 +153,9 @@ func (d *doomed) decide(s *hub.State) (hub.Draft, error) {
 	}
 	draft := hub.Draft{
 		Messages: d.Messages, Lanes: []iris.Lane{d.Lane},
-		Control: []iris.Control{{Kind: iris.DeletionBegun, Deletion: &d.Deletion}},
+		Control: []iris.Control{{Kind: iris.DeletionBegun, Deletion: &iris.Deletion{
+			ID: d.ID, Lane: d.Lane, Messages: d.Messages, At: d.At,
+		}}},
 		Changes: []iris.Change{iris.BeginDeletion{Deletion: d.Deletion}},
 	}
 	var told link.MessageDelete

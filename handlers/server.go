@@ -77,6 +77,7 @@ type MediaStore interface {
 	UploadedMedia(ctx context.Context, gateway, key string) (iris.Media, error)
 	Media(ctx context.Context, gateway, id string) (iris.Media, error)
 	OpenMedia(ctx context.Context, gateway, id string, offset, length int64) (iris.Media, io.ReadCloser, error)
+	DeleteMedia(ctx context.Context, gateway, id string) error
 	DeleteMediaObjects(ctx context.Context, gateway string) error
 	ExportMedia(ctx context.Context, gateway, after string, limit int) (all []iris.Media, next string, err error)
 }
@@ -136,7 +137,7 @@ func New(cfg Config) *Server {
 	if cfg.Push != nil {
 		cfg.Push.Start(s.unregister)
 	}
-	s.eraser = erase.New(ctx, cfg.Store, cfg.Log)
+	s.eraser = erase.New(ctx, cfg.Store, cfg.Media, cfg.Log)
 	cfg.Hub.OnDeletions(s.eraser.Pending)
 	s.handle("GET /ws", s.handleDevice)
 	s.handle("GET /host", s.handleHost)

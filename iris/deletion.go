@@ -13,6 +13,7 @@ type Deletion struct {
 	// Names are the SHA-256 of names that threads got from the first words of
 	// the messages.
 	Names []string
+	Media []string // that belong to the messages
 	At    time.Time
 }
 

@@ -64,7 +64,7 @@ type Control struct {
 	Link     Link
 	Push     string    // of PushRegistered and PushTopic; "" for none
 	Done     Done      // of InboundDone
-	Deletion *Deletion // of DeletionBegun and DeletionEnded
+	Deletion *Deletion // of DeletionBegun and DeletionEnded: what everybody must know of it
 }
 
 // Done is what became of an inbound item that asked for something.

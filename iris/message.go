@@ -33,6 +33,15 @@ type Message struct {
 	Terms      []string  // what search finds it by; filled in by the commit, never read
 }
 
+// MediaIDs returns the ids of the message's media.
+func (m Message) MediaIDs() []string {
+	var ids []string
+	for _, medium := range m.Media {
+		ids = append(ids, medium.ID)
+	}
+	return ids
+}
+
 // Tombstone is what is left of a message that was deleted: its id, so that a
 // late resend of it is known and does not land again.
 func (m Message) Tombstone() Message {

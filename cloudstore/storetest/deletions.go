@@ -17,7 +17,7 @@ func testDeletions(f *fixture) {
 	lane := iris.Lane{ChatID: "c", ThreadID: "t"}
 	noError(f.T, f.change(iris.PutChannel{Channel: iris.Channel{Lane: lane}}))
 	now := time.Now()
-	second := iris.Deletion{ID: "b", Lane: lane, Messages: []string{"m1", "m2"}, Names: []string{"hash"}, At: now}
+	second := iris.Deletion{ID: "b", Lane: lane, Messages: []string{"m1", "m2"}, Names: []string{"hash"}, Media: []string{"md_1"}, At: now}
 	first := iris.Deletion{ID: "a/b", Lane: iris.Lane{ChatID: "c"}, Threads: []string{"t"}, At: now.Add(-time.Second)}
 	noError(f.T, f.change(iris.BeginDeletion{Deletion: second}, iris.DropChannel{Lane: lane}))
 	noError(f.T, f.change(iris.BeginDeletion{Deletion: first}))

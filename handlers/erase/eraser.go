@@ -16,12 +16,18 @@ import (
 // another one has begun.
 const foreignWait = 20 * time.Second
 
+// Media removes media and their bytes; one that is not there is removed already.
+type Media interface {
+	DeleteMedia(ctx context.Context, gateway, id string) error
+}
+
 // Store is what is read and rewritten outside of the log's commits.
 type Store interface {
 	Scrub(ctx context.Context, gateway string, t iris.Touching, edit func(iris.Entry) (iris.Entry, bool)) error
 	History(ctx context.Context, gateway string, lane iris.Lane, before *iris.Message, limit int) ([]iris.Message, bool, error)
 	Channels(ctx context.Context, gateway string) ([]iris.Channel, error)
 	Pickers(ctx context.Context, gateway string) ([]iris.Picker, error)
+	Deletions(ctx context.Context, gateway string) ([]iris.Deletion, error)
 	Lives(ctx context.Context, gateway string) ([]iris.Live, error)
 	DropLive(ctx context.Context, gateway, turn string) error
 	EditLive(ctx context.Context, gateway, turn string, edit func(iris.Live) (iris.Live, bool)) error
@@ -30,8 +36,9 @@ type Store interface {
 // Eraser carries deletions out, of all gateways that are open here.
 type Eraser struct {
 	store Store
+	media Media // nil: there are none
 	log   *slog.Logger
-	ctx   context.Context // ends with Close
+	ctx   context.Context // of the work
 
 	mu   sync.Mutex
 	jobs map[key]*job
@@ -49,9 +56,9 @@ type Waiter struct {
 }
 
 // New returns an Eraser whose work ends with ctx: what it has not done then is for
-// the next one who opens the gateway.
-func New(ctx context.Context, store Store, log *slog.Logger) *Eraser {
-	return &Eraser{store: store, log: log, ctx: ctx, jobs: map[key]*job{}}
+// the next one who opens the gateway. media is nil if there are none.
+func New(ctx context.Context, store Store, media Media, log *slog.Logger) *Eraser {
+	return &Eraser{store: store, media: media, log: log, ctx: ctx, jobs: map[key]*job{}}
 }
 
 // Wait answers w when the deletions have ended, at once if none is under way. It
@@ -126,7 +133,7 @@ func (e *Eraser) job(a *hub.Actor, d iris.Deletion) *job {
 	k := key{a.Gateway().ID, d.ID}
 	j := e.jobs[k]
 	if j == nil || j.gateway != a.Gateway() {
-		j = &job{Deletion: d, gateway: a.Gateway(), store: e.store}
+		j = &job{Deletion: d, gateway: a.Gateway(), store: e.store, media: e.media}
 		e.jobs[k] = j
 	}
 	return j

@@ -22,6 +22,7 @@ type job struct {
 	iris.Deletion
 	gateway *hub.Gateway
 	store   Store
+	media   Media
 
 	// Guarded by Eraser.mu.
 	running bool
@@ -32,15 +33,42 @@ type job struct {
 // run does all that is left to do, and tells the devices. It can be interrupted
 // anywhere and done again.
 func (j *job) run(ctx context.Context, origin func() hub.Proposal) error {
-	steps := []func(context.Context) error{j.scrubMessages, j.scrubNames, j.editLives}
+	steps := []func(context.Context) error{j.load, j.scrubMessages, j.scrubNames, j.editLives, j.dropMedia}
 	if len(j.Messages) == 0 {
-		steps = []func(context.Context) error{j.bury, j.dropThreads, j.closePickers, j.scrubLanes, j.dropLives}
+		steps = []func(context.Context) error{j.load, j.bury, j.dropThreads, j.closePickers, j.scrubLanes, j.dropLives}
 	}
 	for _, step := range append(steps, func(ctx context.Context) error { return j.end(ctx, origin()) }) {
 		if err := step(ctx); err != nil && !errors.Is(err, errOver) {
 			return err
 		} else if err != nil {
 			return nil
+		}
+	}
+	return nil
+}
+
+// load reads all of the deletion: the log tells only what everybody must know.
+func (j *job) load(ctx context.Context) error {
+	all, err := j.store.Deletions(ctx, j.gateway.ID)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(d iris.Deletion) bool { return d.ID == j.ID })
+	if i < 0 {
+		return errOver
+	}
+	j.Names, j.Media = all[i].Names, all[i].Media
+	return nil
+}
+
+// dropMedia removes the media of the messages.
+func (j *job) dropMedia(ctx context.Context) error {
+	for _, id := range j.Media {
+		if j.media == nil {
+			break
+		}
+		if err := j.media.DeleteMedia(ctx, j.gateway.ID, id); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -124,8 +152,13 @@ func (j *job) bury(ctx context.Context) error {
 				break
 			}
 			var changes []iris.Change
+			j.Media = nil
 			for _, m := range page {
 				changes = append(changes, iris.PutMessage{Message: m.Tombstone()})
+				j.Media = append(j.Media, m.MediaIDs()...)
+			}
+			if err := j.dropMedia(ctx); err != nil { // before the rows that know of them
+				return err
 			}
 			if err := j.change(ctx, changes); err != nil {
 				return err

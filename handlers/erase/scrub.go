@@ -58,6 +58,7 @@ type head struct {
 	ThreadID string `json:"thread_id"`
 	Payload  struct {
 		MessageID string    `json:"message_id"`
+		MediaID   string    `json:"media_id"`
 		Role      iris.Role `json:"role"`
 		Kind      string    `json:"kind"`
 	} `json:"payload"`
@@ -91,6 +92,8 @@ func (s *scrubber) says(h head) bool {
 		return gone
 	case wire.MessageStop{}.FrameType(), wire.Commentary{}.FrameType():
 		return gone
+	case wire.MediaOffer{}.FrameType():
+		return slices.Contains(s.Media, h.Payload.MediaID)
 	case wire.Notification{}.FrameType():
 		return h.Payload.Kind == "cron" && s.cron[h.lane()]
 	}

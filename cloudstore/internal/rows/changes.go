@@ -67,6 +67,7 @@ func deletionDocument(m *meter, d iris.Deletion) {
 	m.text(d.Messages...)
 	m.text(d.Threads...)
 	m.text(d.Names...)
+	m.text(d.Media...)
 }
 
 func pointer(s *string) *string {

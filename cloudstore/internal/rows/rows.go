@@ -94,7 +94,7 @@ func Picker(p iris.Picker) iris.Picker {
 
 // Deletion returns a deep copy of d.
 func Deletion(d iris.Deletion) iris.Deletion {
-	d.Messages, d.Threads, d.Names = list(d.Messages), list(d.Threads), list(d.Names)
+	d.Messages, d.Threads, d.Names, d.Media = list(d.Messages), list(d.Threads), list(d.Names), list(d.Media)
 	d.At = Time(d.At)
 	return d
 }
