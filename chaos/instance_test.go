@@ -61,7 +61,7 @@ func newInstance(t testing.TB, name string, emu testenv.Emulator, logEntries int
 		"IRIS_STORE=firestore", "IRIS_PROJECT=" + emu.Project, testenv.EnvFirestore + "=" + in.rear.addr(),
 		"IRIS_ADMIN_TOKEN=" + adminToken, fmt.Sprint("IRIS_LOG_ENTRIES=", logEntries),
 		"IRIS_RATE_LIMITS=off", "IRIS_PUSH=off", "IRIS_LOG=json", "IRIS_METRICS_ADDR=127.0.0.1:0",
-		fmt.Sprint("GORACE=halt_on_error=1 exitcode=", raceCode),
+		fmt.Sprint("GORACE=halt_on_error=1 atexit_sleep_ms=0 exitcode=", raceCode),
 	}
 	return in
 }

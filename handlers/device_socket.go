@@ -57,15 +57,15 @@ func (s *Server) handleDevice(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.leave()
-	ws, err := accept(w, r, wire.MaxHelloFrame)
+	c, err := accept(w, r, wire.MaxHelloFrame)
 	if err != nil {
 		s.logOf(r.Context()).Info("device socket refused", "err", err)
 		return
 	}
-	d := &deviceSession{server: s, log: s.log, began: time.Now(), ws: ws, syncs: make(chan syncRequest, maxSyncs), room: semaphore.NewWeighted(maxDevicePending)}
+	d := &deviceSession{server: s, log: s.log, began: time.Now(), ws: c.ws, syncs: make(chan syncRequest, maxSyncs), room: semaphore.NewWeighted(maxDevicePending)}
 	d.address = s.address(r)
 	d.receipts = newReceipts(d)
-	d.socket = s.cfg.Hub.NewSocket(s.socketContext(r), conn{ws}, d.receipts.written)
+	d.socket = s.cfg.Hub.NewSocket(s.socketContext(r), c, d.receipts.written)
 	remove := s.add(d.socket, true)
 	defer remove()
 	d.end(d.run(d.socket.Context()))

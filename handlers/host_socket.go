@@ -86,15 +86,15 @@ func (s *Server) handleHost(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.leave()
 	token := bearer(r)
-	ws, err := accept(w, r, link.MaxTextFrame)
+	c, err := accept(w, r, link.MaxTextFrame)
 	if err != nil {
 		s.logOf(r.Context()).Info("host link refused", "err", err)
 		return
 	}
-	h := &hostSession{server: s, log: s.log, began: time.Now(), ws: ws, room: semaphore.NewWeighted(maxHostPending)}
+	h := &hostSession{server: s, log: s.log, began: time.Now(), ws: c.ws, room: semaphore.NewWeighted(maxHostPending)}
 	h.gets = make(chan link.MediaGet, maxGets)
 	h.address = s.address(r)
-	h.socket = s.cfg.Hub.NewSocket(s.socketContext(r), conn{ws}, nil)
+	h.socket = s.cfg.Hub.NewSocket(s.socketContext(r), c, nil)
 	remove := s.add(h.socket, false)
 	defer remove()
 	h.end(h.run(h.socket.Context(), token))

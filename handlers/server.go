@@ -293,10 +293,21 @@ func (s *Server) Drain(ctx context.Context) error {
 	s.end()
 	<-done
 	if s.cfg.Push != nil {
-		s.cfg.Push.Drain() // its pushes keep gateways open
+		s.cfg.Push.Drain(pushTime(ctx)) // its pushes keep gateways open
 		defer s.cfg.Push.Close()
 	}
 	return s.cfg.Hub.Close(ctx)
+}
+
+// pushTime is how long a leaving instance still pushes: the gateways must have
+// time to close before ctx ends.
+func pushTime(ctx context.Context) time.Duration {
+	const longest, toClose = 2500 * time.Millisecond, 700 * time.Millisecond
+	end, ok := ctx.Deadline()
+	if !ok {
+		return longest
+	}
+	return max(0, min(longest, time.Until(end)-toClose))
 }
 
 // closeSockets lets nobody in any more, and closes the sockets one by one. The

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,10 @@ import (
 )
 
 // conn adapts a WebSocket to what hub.Socket writes to.
-type conn struct{ ws *websocket.Conn }
+type conn struct {
+	ws  *websocket.Conn
+	raw net.Conn // below ws
+}
 
 // closeWait bounds how long the peer may take to answer a close frame.
 const closeWait = time.Second
@@ -35,8 +39,8 @@ func (c conn) WriteBinary(ctx context.Context, frame []byte) error {
 	return c.ws.Write(ctx, websocket.MessageBinary, frame)
 }
 
-// Close implements hub.Conn. The library waits up to 5 s for a silent peer,
-// hence the goroutine.
+// Close implements hub.Conn. The library waits up to 5 s for a silent peer, and
+// its CloseNow does nothing meanwhile: what is below is closed.
 func (c conn) Close(code int, reason string) {
 	done := make(chan struct{})
 	go func() {
@@ -48,7 +52,7 @@ func (c conn) Close(code int, reason string) {
 	select {
 	case <-done:
 	case <-t.C:
-		_ = c.ws.CloseNow()
+		_ = c.raw.Close()
 		<-done
 	}
 }
@@ -64,16 +68,30 @@ func short(reason string) string {
 
 // accept upgrades a request. Any origin may connect: the token is what counts,
 // and no cookie is used.
-func accept(w http.ResponseWriter, r *http.Request, limit int64) (*websocket.Conn, error) {
-	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+func accept(w http.ResponseWriter, r *http.Request, limit int64) (conn, error) {
+	below := &hijacker{ResponseWriter: w}
+	ws, err := websocket.Accept(below, r, &websocket.AcceptOptions{
 		InsecureSkipVerify: true,
 		CompressionMode:    websocket.CompressionDisabled,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("accept WebSocket: %w", err)
+		return conn{}, fmt.Errorf("accept WebSocket: %w", err)
 	}
 	ws.SetReadLimit(limit)
-	return ws, nil
+	return conn{ws, below.raw}, nil
+}
+
+// hijacker keeps the connection that a WebSocket is made of.
+type hijacker struct {
+	http.ResponseWriter
+	raw net.Conn
+}
+
+// Hijack implements [http.Hijacker].
+func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	raw, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
+	h.raw = raw
+	return raw, rw, err
 }
 
 // read returns the next frame. What is too large ends the connection with 1009.

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coder/websocket"
-
 	"iris-gateway/cloudstore"
 	"iris-gateway/testenv"
 )
@@ -46,9 +44,9 @@ func bare(ctx context.Context) error {
 func BenchmarkColdStart(b *testing.B) {
 	emu := testenv.Firestore(b)
 	p := launch(b, gateway(b, environment(emu)...))
-	g := p.call(b, "/admin/gateways", "gateway_id")
-	token := p.call(b, "/admin/gateways/"+g+"/devices", "token")
-	hello(b, p, token) // it is paired now
+	g, _ := p.create(b)
+	token := p.pair(b, g)
+	p.connect(b, token, "d1", "").CloseNow() // it is paired now
 	p.Stop(patience)
 	b.Run("bare", func(b *testing.B) {
 		measure(b, append(environment(emu), asBare+"=1"), func(p *process) {
@@ -61,7 +59,7 @@ func BenchmarkColdStart(b *testing.B) {
 		})
 	})
 	b.Run("gateway", func(b *testing.B) {
-		measure(b, environment(emu), func(p *process) { hello(b, p, token) })
+		measure(b, environment(emu), func(p *process) { p.connect(b, token, "d1", "").CloseNow() })
 	})
 }
 
@@ -78,23 +76,4 @@ func measure(b *testing.B, env []string, first func(*process)) {
 	}
 	b.ReportMetric(float64(listening.Milliseconds())/float64(b.N), "ms/listening")
 	b.ReportMetric(float64(answered.Milliseconds())/float64(b.N), "ms/answer")
-}
-
-// hello connects a device and waits for hello.ack.
-func hello(b *testing.B, p *process, token string) {
-	b.Helper()
-	ws, _, err := websocket.Dial(b.Context(), "ws://"+p.addr+"/ws", nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer ws.CloseNow()
-	frame := fmt.Sprintf(`{"v":1,"type":"hello","payload":{"token":%q,"device_id":"d1"}}`, token)
-	if err := ws.Write(b.Context(), websocket.MessageText, []byte(frame)); err != nil {
-		b.Fatal(err)
-	}
-	_, data, err := ws.Read(b.Context())
-	var f struct{ Type string }
-	if err != nil || json.Unmarshal(data, &f) != nil || f.Type != "hello.ack" {
-		b.Fatalf("%s %v", data, err)
-	}
 }

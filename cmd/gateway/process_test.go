@@ -62,8 +62,8 @@ func environment(emu testenv.Emulator) []string {
 	}
 }
 
-// call makes an admin call and returns a field of the answer.
-func (p *process) call(t testing.TB, path, field string) string {
+// call makes an admin call and returns the texts of the answer.
+func (p *process) call(t testing.TB, path string) map[string]string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+p.addr+path, strings.NewReader(`{"name":"x"}`))
 	if err != nil {
@@ -81,5 +81,9 @@ func (p *process) call(t testing.TB, path, field string) string {
 	if err != nil || res.StatusCode/100 != 2 || json.Unmarshal(data, &answer) != nil {
 		t.Fatalf("POST %s: %s %v", path, res.Status, err)
 	}
-	return fmt.Sprint(answer[field])
+	texts := map[string]string{}
+	for name, v := range answer {
+		texts[name] = fmt.Sprint(v)
+	}
+	return texts
 }

@@ -271,22 +271,19 @@ func (p *Pusher) Settle(ctx context.Context, gateway string) {
 	}
 }
 
-// How long a leaving instance still pushes: devices get a moment to reach
-// another instance first.
-const (
-	drainGrace = time.Second
-	drainTime  = 2500 * time.Millisecond
-)
+// drainGrace is the moment that devices get to reach another instance before a
+// leaving one pushes.
+const drainGrace = time.Second
 
-// Drain makes what waits due soon, and ends everything a little later. What
-// could not be pushed then is for the next opener.
-func (p *Pusher) Drain() {
+// Drain makes what waits due soon, and ends everything after a time. What could
+// not be pushed then is for the next opener.
+func (p *Pusher) Drain(within time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.draining != nil {
 		return
 	}
-	p.draining = time.AfterFunc(drainTime, p.cancel)
+	p.draining = time.AfterFunc(within, p.cancel)
 	for _, q := range p.queues {
 		q.expedite(time.Now())
 	}

@@ -136,7 +136,7 @@ func (r *rig) close() {
 	if r.release != nil {
 		r.release()
 	}
-	r.pusher.Drain()
+	r.pusher.Drain(2500 * time.Millisecond)
 	if err := r.hub.Close(context.Background()); err != nil {
 		r.Errorf("close: %v", err)
 	}
