@@ -165,8 +165,9 @@ func serve(ctx context.Context, ln net.Listener, srv *handlers.Server, addrs map
 	err = errors.Join(err, srv.Drain(drainCtx))
 	shutdownCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
-	if e := hs.Shutdown(shutdownCtx); e != nil {
-		err = errors.Join(err, e, hs.Close())
+	if e := hs.Shutdown(shutdownCtx); e != nil { // somebody has connected and says nothing, or a request takes long
+		opts.Log.Warn("connections are cut", "err", e)
+		err = errors.Join(err, hs.Close())
 	}
 	if e := <-served; !errors.Is(e, http.ErrServerClosed) {
 		err = errors.Join(err, e)

@@ -46,6 +46,25 @@ func TestTermAmongTheSilent(t *testing.T) {
 	if len(fcm.Wait("the-pocket", 1, patience)) == 0 {
 		t.Fatal("no push")
 	}
+	p.term(t)
+}
+
+// Somebody has connected and has not said what he wants: nobody waits for him.
+func TestTermWithMuteClient(t *testing.T) {
+	t.Parallel()
+	p := launch(t, gateway(t, "PORT=0", "IRIS_ADDR=127.0.0.1", "IRIS_STORE=memory", "IRIS_ADMIN_TOKEN="+adminToken, "IRIS_PUSH=off"))
+	mute, err := net.Dial("tcp", p.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mute.Close() })
+	p.create(t) // so the mute one has been accepted
+	p.term(t)
+}
+
+// term ends the process as Cloud Run does.
+func (p *process) term(t testing.TB) {
+	t.Helper()
 	began := time.Now()
 	p.Signal(syscall.SIGTERM)
 	if !p.Wait(termLimit) {
