@@ -49,11 +49,9 @@ func TestMutants(t *testing.T) {
 			return cmp.Or(tryHistories(t, overlay, 200), tryHistories(t, overlay, 800))
 		})
 	}
+	testenv.Firestore(t) // some of the directed tests need it
 	for _, d := range directedMutants {
 		d.run(t, func(t *testing.T, overlay string) string {
-			if d.in == "cloudstore" {
-				testenv.Firestore(t)
-			}
 			return tryMutant(t, overlay, "iris-gateway/"+d.in, "-run=^"+d.test+"$")
 		})
 	}
