@@ -136,11 +136,12 @@ func (w *world) collect(p *peer) []frame {
 // live are the types that no log keeps.
 var live = []string{"message.start", "message.update", "tool.start", "tool.progress", "typing", "typing.stop"}
 
-// types lists the types of frames, the live ones left out.
+// types lists the types of frames, the live ones left out, and what is said when a
+// test is so slow that the host seems to be away.
 func types(frames []frame) []string {
 	list := []string{}
 	for _, f := range frames {
-		if kind := fmt.Sprint(f["type"]); !slices.Contains(live, kind) {
+		if kind := fmt.Sprint(f["type"]); !slices.Contains(live, kind) && kind != "status" {
 			list = append(list, kind)
 		}
 	}
