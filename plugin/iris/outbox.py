@@ -7,6 +7,7 @@ right at the next start.
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import sqlite3
 import stat
@@ -14,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .medium import Medium
+
+log = logging.getLogger(__name__)
 
 #: Bytes that may wait for a gateway that is away.
 LIMIT = 512 * 1024 * 1024
@@ -60,8 +63,20 @@ class Outbox:
 
     def first(self) -> Medium | None:
         """Return the file that is to be sent next."""
-        row = self._db.execute("SELECT row FROM media ORDER BY n LIMIT 1").fetchone()
-        return Medium.loads(row[0]) if row else None
+        return next(iter(self._all()), None)
+
+    def _all(self) -> list[Medium]:
+        """Return what waits, in order. A row that cannot be read (of another version of the plugin) goes:
+        it would hold up all others for ever.
+        """
+        found = []
+        for media_id, row in self._db.execute("SELECT media_id, row FROM media ORDER BY n").fetchall():
+            try:
+                found.append(Medium.loads(row))
+            except (ValueError, TypeError, KeyError) as err:
+                log.error("iris: a file that waited to be sent is lost: %r", err)
+                self._db.execute("DELETE FROM media WHERE media_id=?", (media_id,))
+        return found
 
     def remove(self, medium: Medium) -> None:
         """The file has been sent, or never will be. Its copy may go once this is safe."""
@@ -69,8 +84,7 @@ class Outbox:
 
     def unfetched(self) -> list[Medium]:
         """Return what an earlier process left to fetch."""
-        rows = self._db.execute("SELECT row FROM media ORDER BY n").fetchall()
-        return [medium for medium in (Medium.loads(row) for (row,) in rows) if medium.url]
+        return [medium for medium in self._all() if medium.url]
 
     def sweep(self) -> None:
         """Remove copies that belong to no row. Only before anything is copied, at the start."""

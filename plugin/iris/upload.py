@@ -23,8 +23,8 @@ log = logging.getLogger(__name__)
 Send = Callable[[str | bytes], Awaitable[None]]
 
 CHUNK = 64 * 1024
-#: Larger files ask where to go on: below it, beginning anew is cheaper than asking.
-RESUMED = 8 * 1024 * 1024
+#: Larger files ask where to go on: for others beginning anew is cheaper than asking.
+RESUMED = 1024 * 1024
 #: Bytes of a file that any gateway takes, until one has said more.
 MOST = 64 * 1024 * 1024
 #: Seconds that the gateway may take to answer, e.g. to put a file together.
@@ -33,7 +33,8 @@ PATIENCE = 120.0
 PAUSES = (1.0, 5.0, 20.0, 60.0)
 #: Connections that may break in the middle of one file.
 CUTS = 50
-_NOT_NOW = frozenset({"internal", "unavailable"})
+#: "conflict": the connection before this one has not quite ended.
+_NOT_NOW = frozenset({"internal", "unavailable", "conflict"})
 
 
 class Uploads:

@@ -103,7 +103,7 @@ class UploadTest(MediaCase):
 
     def test_bytes_first_then_the_event(self) -> None:
         host = self.start()
-        data = os.urandom(3 * MIB + 1)
+        data = os.urandom(MIB - 1)
         self.shared(host, data, caption="Look", reply_to="m_u")
         told = self.gateway.wait_event("media")
         self.assertEqual(self.media.stored["md_1"], data)
@@ -326,6 +326,17 @@ class OutboxTest(TempDir):
         with self.assertRaisesRegex(outbox.Unsendable, "60 bytes of files wait"):
             spool.media.add(medium(media_id="md_2", size=41))
         spool.media.add(medium(media_id="md_3", size=40))
+
+    def test_row_that_nobody_can_read(self) -> None:
+        spool = Spool(self.dir / "spool.db")
+        self.addCleanup(spool.close)
+        spool.media.add(medium())
+        spool._db.execute("UPDATE media SET row='{\"lane\": {}}'")
+        spool.media.add(medium(media_id="md_2"))
+        with self.assertLogs("iris.outbox"):
+            first = spool.media.first()
+        self.assertEqual(first and first.media_id, "md_2")
+        self.assertEqual(spool.media.unfetched(), [])
 
     def test_another_gateway(self) -> None:
         spool = Spool(self.dir / "spool.db")
