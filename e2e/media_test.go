@@ -235,6 +235,7 @@ func TestMediaOutCut(t *testing.T) {
 		do   func(t *testing.T, other *stack)
 	}{
 		{"gateway killed", func(t *testing.T, _ *stack) { s.gate.Kill(t); s.gate.Start(t) }},
+		{"gateway terminated", func(t *testing.T, _ *stack) { s.gate.Terminate(t); s.gate.Start(t) }},
 		{"cut", func(*testing.T, *stack) {}},
 		{"hermes killed", func(t *testing.T, other *stack) { other.hermes.Kill(); other.hermes.Start(t) }},
 	} {
