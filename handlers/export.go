@@ -128,12 +128,14 @@ func (s *Server) handleExportMessages(w http.ResponseWriter, r *http.Request) er
 		if err != nil {
 			return err
 		}
-		for _, m := range page.Messages {
+		more, after = page.More, page.Last
+		for i, m := range page.Messages {
 			size += len(m.Text) + len(m.Reasoning)
 			list = append(list, exportMessage{m.Lane.ChatID, m.Lane.ThreadID, m.Cursor, messageFrame(m)})
-		}
-		if more = page.More; more {
-			after = page.Last
+			if size >= exportBytes && i < len(page.Messages)-1 { // the rest of them comes with the next page
+				more, after = true, iris.ExportPlace{Cursor: m.Cursor, At: m.At, ID: m.ID}
+				break
+			}
 		}
 	}
 	next := ""

@@ -88,7 +88,7 @@ func newRoot(std streams) *cobra.Command {
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return &usageError{cmd.CommandPath(), err}
 	})
-	root.AddCommand(newDev(std), newGateway(std), newPair(std), newDevices(std), newRevoke(std), newPush(std), newHost(std), newChat(std), newDoctor(std))
+	root.AddCommand(newDev(std), newGateway(std), newPair(std), newDevices(std), newRevoke(std), newPush(std), newExport(std), newHost(std), newChat(std), newDoctor(std))
 	group(root)
 	return root
 }

@@ -159,8 +159,9 @@ func (c *Client) DeleteGateway(ctx context.Context, gateway string, told func(re
 
 // patient returns a client for calls that take long.
 func (c *Client) patient() *Client {
-	p := *c
-	p.HTTP = &http.Client{Timeout: 10 * time.Minute}
+	p, h := *c, *c.HTTP
+	h.Timeout = time.Hour
+	p.HTTP = &h
 	return &p
 }
 
@@ -228,12 +229,19 @@ func (c *Client) call(ctx context.Context, method string, path []string, body, o
 	if err != nil {
 		return err
 	}
+	return c.do(req, out)
+}
+
+// maxAnswer bounds an answer: a page of an export is the largest.
+const maxAnswer = 64 << 20
+
+func (c *Client) do(req *http.Request, out any) error {
 	resp, err := c.HTTP.Do(req)
 	if err != nil {
 		return c.unreachable(err)
 	}
 	defer resp.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		return c.unreachable(err)
 	}
