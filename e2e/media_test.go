@@ -64,7 +64,7 @@ func (l *lane) told() model.Request {
 }
 
 // inCache is a path of a file that hermes tells the model of.
-var inCache = regexp.MustCompile(`/\S+/cache/\w+/\w+_[0-9a-f]{12}_[^]\s]*[^]\s.]`)
+var inCache = regexp.MustCompile(`/\S+/cache/\w+/\w+_[0-9a-f]{28}_[^]\s]*[^]\s.]`)
 
 // sameFiles wants the files in hermes' cache whose paths the model was told, in
 // any order.

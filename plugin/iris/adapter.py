@@ -20,7 +20,7 @@ from gateway.platforms.base import (
     SendResult,
 )
 
-from . import attachment, hermes, jobs, settings
+from . import attachment, filenames, hermes, jobs, settings
 from .archive import Archive
 from .asking import Asking
 from .attachment import Attachment, Files
@@ -242,10 +242,10 @@ class Adapter(Asking, Sharing, BasePlatformAdapter):  # type: ignore[misc]  # he
 
     async def prepare(self, item: Inbound) -> None:
         """Bring the files of a person's message into hermes' cache."""
-        got = [(a, await self._bring(a)) for a in map(Attachment.of, item.body["media"])]
+        got = [(a, await self._bring(item, a)) for a in map(Attachment.of, item.body["media"])]
         self._files[item.cursor, item.item] = await asyncio.to_thread(attachment.gather, got)
 
-    async def _bring(self, wanted: Attachment) -> Path | str:
+    async def _bring(self, item: Inbound, wanted: Attachment) -> Path | str:
         """Fetch a file; returns its path, or why it cannot be had."""
         limit = hermes.inbound_limit()
         if limit and wanted.size > limit:
@@ -253,7 +253,7 @@ class Adapter(Asking, Sharing, BasePlatformAdapter):  # type: ignore[misc]  # he
         folder = hermes.cache(wanted.folder)
         if folder is None:
             return "hermes has no cache folder"
-        return await self._host.fetch(wanted, folder / wanted.name())
+        return await self._host.fetch(wanted, folder / wanted.name(item.lane, item.message_id))
 
     async def hand(self, item: Inbound) -> None:
         """Give a person's message to hermes (hermes.md §7.1)."""
@@ -334,10 +334,25 @@ class Adapter(Asking, Sharing, BasePlatformAdapter):  # type: ignore[misc]  # he
         return [other for other in self._host.turns.lanes() if lane.covers(other)]
 
     async def forget(self, item: Inbound) -> None:
+        for message in item.body.get("messages") or ():
+            if isinstance(message, dict):
+                await self._forget_files(filenames.of_message(str(message.get("message_id") or "")))
         await self._archive.forget(item, self._key(self._source(item.lane, {})))
 
     async def forget_lane(self, lane: Lane) -> None:
+        await self._forget_files(filenames.of_lane(lane))
         await self._archive.forget_lane(lane)
+
+    @staticmethod
+    async def _forget_files(pattern: str) -> None:
+        """Remove files that came with messages from hermes' cache."""
+
+        def remove() -> None:
+            for folder in map(hermes.cache, attachment.FOLDERS):
+                for path in folder.glob(pattern) if folder else ():
+                    path.unlink(missing_ok=True)
+
+        await asyncio.to_thread(remove)
 
     # --- helpers ---
 

@@ -8,7 +8,10 @@ from typing import Any
 
 from . import filenames
 from .events import Body
+from .lanes import Lane
 
+#: The folders of hermes' cache.
+FOLDERS = ("images", "audio", "videos", "documents")
 #: Folder of hermes' cache and prefix of the file in it, by kind.
 _PLACES = {"image": ("images", "img"), "audio": ("audio", "audio"), "video": ("videos", "video")}
 _DOCUMENT = ("documents", "doc")
@@ -69,11 +72,11 @@ class Attachment:
         """The folder of hermes' cache that it belongs to."""
         return _PLACES.get(self.sort, _DOCUMENT)[0]
 
-    def name(self) -> str:
-        """What it is called there."""
-        return filenames.in_cache(
-            _PLACES.get(self.sort, _DOCUMENT)[1], self.media_id, self.filename, self.mime
-        )
+    def name(self, lane: Lane, message_id: str) -> str:
+        """What it is called there, as a file of this message."""
+        prefix = _PLACES.get(self.sort, _DOCUMENT)[1]
+        mark = filenames.mark(lane, message_id, self.media_id)
+        return filenames.in_cache(prefix, mark, self.filename, self.mime)
 
 
 @dataclass(frozen=True)

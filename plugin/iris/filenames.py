@@ -9,6 +9,8 @@ import mimetypes
 import unicodedata
 from urllib.parse import unquote, urlsplit
 
+from .lanes import Lane
+
 #: Bytes that a name may have on the link, and (less) as a part of a path of ours.
 LIMIT = 255
 PATH_LIMIT = 180
@@ -48,13 +50,34 @@ def path_of(url: str) -> str:
     return unquote(urlsplit(url).path)
 
 
-def in_cache(prefix: str, media_id: str, name: str, mime: str) -> str:
-    """Return what a medium is called in hermes' cache: the same at each call, `prefix_hash_name` as hermes'
-    own caches have it (it shows the model what follows the second underscore). An ending that tells another
-    type of picture, sound or film than the bytes have gets the right one behind it.
+def in_cache(prefix: str, mark: str, name: str, mime: str) -> str:
+    """Return what a file is called in hermes' cache: `prefix_mark_name`, as hermes' own caches have it (it
+    shows the model what follows the second underscore). An ending that tells another type of picture, sound
+    or film than the bytes have gets the right one behind it.
     """
-    name = with_ending(clean(name, prefix, PATH_LIMIT), mime)
-    return f"{prefix}_{hashlib.sha256(media_id.encode()).hexdigest()[:12]}_{name}"
+    return f"{prefix}_{mark}_{with_ending(clean(name, prefix, PATH_LIMIT), mime)}"
+
+
+def mark(lane: Lane, message_id: str, media_id: str) -> str:
+    """Return what tells a file in hermes' cache apart, the same at each call."""
+    return (
+        _hash(lane.chat_id, 8) + _hash(lane.thread_id or "", 4) + _hash(message_id, 12) + _hash(media_id, 4)
+    )
+
+
+def of_message(message_id: str) -> str:
+    """Return the pattern of the names of a message's files."""
+    return f"*_{'?' * 12}{_hash(message_id, 12)}{'?' * 4}_*"
+
+
+def of_lane(lane: Lane) -> str:
+    """Return the pattern of the names of a lane's files: of a chat with those of its threads."""
+    thread = _hash(lane.thread_id, 4) if lane.thread_id else "?" * 4
+    return f"*_{_hash(lane.chat_id, 8)}{thread}{'?' * 16}_*"
+
+
+def _hash(text: str, digits: int) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:digits]
 
 
 def with_ending(name: str, mime: str) -> str:

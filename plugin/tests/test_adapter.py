@@ -221,6 +221,21 @@ class AdapterTest(AdapterCase):
         self.assertEqual(picture.parent, get_image_cache_dir())
         self.assertEqual(document.parent, get_document_cache_dir())
 
+    async def test_files_go_with_their_message(self) -> None:
+        self.adapter._archive.forget = mock.AsyncMock()
+        self.adapter._archive.forget_lane = mock.AsyncMock()
+        event = await self.handed("look", png=b"png", pdf=b"%PDF")
+        other = Path(event.media_urls[0]).with_name("img_of_somebody_else.png")
+        other.write_bytes(b"x")
+        await self.adapter.forget(Inbound(2, 0, 1, "delete", LANE, {"messages": [{"message_id": "m_2"}, 7]}))
+        self.assertTrue(all(map(os.path.exists, event.media_urls)))
+        await self.adapter.forget(Inbound(2, 0, 1, "delete", LANE, {"messages": [{"message_id": "m_1"}]}))
+        self.assertFalse(any(map(os.path.exists, event.media_urls)))
+        event = await self.handed("look", png=b"png", pdf=b"%PDF")
+        await self.adapter.forget_lane(LANE)
+        self.assertFalse(any(map(os.path.exists, event.media_urls)))
+        self.assertTrue(other.exists())
+
     async def test_hand_what_is_left(self) -> None:
         event = await self.handed("", png=b"png")
         self.assertEqual(len(event.media_urls), 1)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import fnmatch
 import unittest
 from pathlib import Path
 from typing import Any
 
-from support import TempDir
+from support import LANE, OTHER, TempDir
 
 from iris import filenames
 from iris.attachment import Attachment, Files, gather
+from iris.lanes import Lane
 
 
 class FilenamesTest(unittest.TestCase):
@@ -37,12 +39,32 @@ class FilenamesTest(unittest.TestCase):
         self.assertEqual(filenames.clean("a." + "x" * 300), "a." + "x" * 253)  # that is no ending
 
     def test_in_cache(self) -> None:
-        name = filenames.in_cache("img", "md_1", "../x.html", "image/png")
-        self.assertRegex(name, r"^img_[0-9a-f]{12}_x\.html\.png$")
-        self.assertEqual(name, filenames.in_cache("img", "md_1", "../x.html", "image/png"))
-        self.assertNotEqual(name, filenames.in_cache("img", "md_2", "../x.html", "image/png"))
-        self.assertLessEqual(len(filenames.in_cache("doc", "m" * 128, "語" * 300, "x/y").encode()), 255)
-        self.assertTrue(filenames.in_cache("audio", "md", "v.oga", "audio/ogg").endswith("_v.oga"))
+        mark = filenames.mark(LANE, "m_1", "md_1")
+        name = filenames.in_cache("img", mark, "../x.html", "image/png")
+        self.assertRegex(name, r"^img_[0-9a-f]{28}_x\.html\.png$")
+        self.assertEqual(mark, filenames.mark(LANE, "m_1", "md_1"))
+        self.assertNotEqual(mark, filenames.mark(LANE, "m_1", "md_2"))
+        self.assertLessEqual(len(filenames.in_cache("doc", mark, "語" * 300, "x/y").encode()), 255)
+        self.assertTrue(filenames.in_cache("audio", mark, "v.oga", "audio/ogg").endswith("_v.oga"))
+
+    def test_patterns(self) -> None:
+        thread = Lane(LANE.chat_id, "t_1")
+        names = {
+            (lane, message): filenames.in_cache(
+                "img", filenames.mark(lane, message, "md"), "a_b.png", "image/png"
+            )
+            for lane in (LANE, thread, OTHER)
+            for message in ("m_1", "m_2")
+        }
+
+        def found(pattern: str) -> set[tuple[Lane, str]]:
+            return {key for key, name in names.items() if fnmatch.fnmatchcase(name, pattern)}
+
+        self.assertEqual(
+            found(filenames.of_message("m_1")), {(lane, "m_1") for lane in (LANE, thread, OTHER)}
+        )
+        self.assertEqual(found(filenames.of_lane(thread)), {(thread, "m_1"), (thread, "m_2")})
+        self.assertEqual(found(filenames.of_lane(LANE)), {key for key in names if key[0] != OTHER})
 
 
 def what(mime: str, kind: str = "", name: str = "f", size: int = 5) -> Attachment:
