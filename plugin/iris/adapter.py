@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ log = logging.getLogger(__name__)
 
 NAME = "iris"
 MAX_MESSAGE = 100_000  # characters; a 60 kB answer stays one message
+INTERRUPT = 5.0  # seconds after which an agent is released from its clarify though nobody told it to stop
 
 #: The person behind all devices: hermes would keep apart what belongs together if each device were a user.
 USER = "owner"
@@ -301,8 +303,18 @@ class Adapter(Asking, Sharing, BasePlatformAdapter):  # type: ignore[misc]  # he
         """Interrupt what runs, and release a clarify that waits (hermes.md §7.2)."""
         key = self._key(self._source(lane, {}))
         await self.interrupt_session_activity(key, lane.hermes_chat)
-        hermes.interrupt(self.gateway_runner, key)
-        hermes.clear_clarify(key)
+        if hermes.clarify_open(key):
+            await self._interrupted(key)
+            hermes.clear_clarify(key)
+
+    async def _interrupted(self, key: str) -> None:
+        """Wait until hermes has told the agent, which it does within 200 ms. One released from its clarify
+        before that calls the model once more. To tell it from here as well is no cure: then hermes' word
+        comes after the turn, and the agent takes it for the next message.
+        """
+        until = time.monotonic() + INTERRUPT
+        while not hermes.interrupted(self.gateway_runner, key) and time.monotonic() < until:
+            await asyncio.sleep(0.02)
 
     def busy(self, lane: Lane) -> bool:
         if hermes.refusing(self.gateway_runner):

@@ -207,15 +207,11 @@ def patience(kind: str) -> int:
     return 0
 
 
-@guarded(None)
-def interrupt(runner: Any, key: str) -> None:
-    """Interrupt the running agent of a session now. hermes itself looks for an interrupt every 200 ms only,
-    and an agent that is released from a clarify meanwhile calls the model once more.
-    """
-    agent = getattr(runner, "_running_agents", {}).get(key)
-    stop = getattr(agent, "interrupt", None)
-    if stop:
-        stop()
+@guarded(True)
+def interrupted(runner: Any, key: str) -> bool:
+    """The running agent of a session has been told to stop. Also true when none runs."""
+    # Before the agent is made its place is held by an object that is none.
+    return bool(getattr(getattr(runner, "_running_agents", {}).get(key), "is_interrupted", True))
 
 
 @guarded("")

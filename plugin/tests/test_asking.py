@@ -6,6 +6,7 @@ import asyncio
 import unittest
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 from support import LANE, needs_hermes
 from test_adapter import AdapterCase, runner
@@ -129,16 +130,30 @@ class AskingTest(AdapterCase):
         self.assertEqual(await self.answer(None, "Ada"), "")
         self.assertEqual((entry.response, self.last().body["text"]), ("Ada", "Ada"))
 
-    async def test_stop_interrupts_before_it_releases_a_clarify(self) -> None:
+    async def test_stop_releases_a_clarify_when_the_agent_knows(self) -> None:
         from tools import clarify_gateway
 
         entry = clarify_gateway.register("cl_3", KEY, "Which?", ["red"])
         self.addCleanup(clarify_gateway.clear_session, KEY)
-        released: list[bool] = []  # at the interrupt
-        agent = SimpleNamespace(interrupt=lambda: released.append(entry.event.is_set()))
+        agent = SimpleNamespace(is_interrupted=False, interrupt=mock.Mock())
         self.adapter.gateway_runner = runner(KEY, agent)
-        await self.adapter.stop(LANE)
-        self.assertEqual((released, entry.event.is_set()), ([False], True))
+        stop = asyncio.create_task(self.adapter.stop(LANE))
+        await asyncio.sleep(0.1)
+        self.assertFalse(entry.event.is_set())
+        agent.is_interrupted = True  # hermes has looked
+        await asyncio.wait_for(stop, 30)
+        self.assertTrue(entry.event.is_set())
+        agent.interrupt.assert_not_called()  # a second interrupt would hit the next message
+
+    async def test_stop_of_an_agent_that_nobody_tells(self) -> None:
+        from tools import clarify_gateway
+
+        entry = clarify_gateway.register("cl_6", KEY, "Which?", ["red"])
+        self.addCleanup(clarify_gateway.clear_session, KEY)
+        self.adapter.gateway_runner = runner(KEY, SimpleNamespace(is_interrupted=False))
+        with mock.patch("iris.adapter.INTERRUPT", 0.1):
+            await self.adapter.stop(LANE)
+        self.assertTrue(entry.event.is_set())
 
     async def test_confirm(self) -> None:
         from tools import slash_confirm
