@@ -58,7 +58,8 @@ at the end of the input iris waits for the last answer. /quit or Ctrl-D leaves.
 When the agent asks something, the next line is the answer: a number, or words
 where it takes them. /stop ends what the agent does, /go NAME moves to another
 channel or thread, /search WORDS looks for messages, /send FILE TEXT sends a file,
-/save NUMBER saves one; every other / command is the agent's.`,
+/save NUMBER saves one, /delete [NUMBER] deletes the newest messages, for good and
+everywhere; every other / command is the agent's.`,
 		Example: "  iris chat --pair 'iris://pair?url=…&token=…'\n  echo 'What is new?' | iris chat",
 		Args:    args(),
 		RunE: func(cmd *cobra.Command, _ []string) error {

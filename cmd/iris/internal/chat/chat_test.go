@@ -124,6 +124,29 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// What is deleted is gone for other terminals, too; a whole chat is deleted by its
+// name only.
+func TestDelete(t *testing.T) {
+	t.Parallel()
+	g := gatewaytest.Start(t)
+	serve(t, g)
+	var notes bytes.Buffer
+	out, err := run(t, chat.Options{Device: config(g, "d1"), Notes: &notes}, "hello\n/status\n/delete 2\n/delete all\n/delete all Else\n/delete all Default")
+	if err == nil {
+		t.Error("the default channel was deleted")
+	}
+	if strings.Count(out, "(2 messages above were deleted)") != 1 {
+		t.Errorf("the chat shows\n%s", out)
+	}
+	if strings.Count(notes.String(), "/delete NUMBER") != 2 || !strings.Contains(notes.String(), "default channel, which cannot be deleted") {
+		t.Errorf("notes: %s", notes.String())
+	}
+	out, err = run(t, chat.Options{Device: config(g, "d2"), History: 20}, "")
+	if err != nil || !strings.Contains(out, "› hello") || strings.Contains(out, "/status") || strings.Contains(out, "▪") {
+		t.Errorf("another terminal sees %v\n%s", err, out)
+	}
+}
+
 func TestJSON(t *testing.T) {
 	t.Parallel()
 	g := gatewaytest.Start(t)

@@ -26,6 +26,8 @@ func (c *chat) ownCommand(text string) bool {
 		c.send(rest)
 	case name == "/save":
 		c.save(strings.TrimSpace(rest))
+	case name == "/delete":
+		c.delete(strings.TrimSpace(rest))
 	case name == "/search":
 		c.search(strings.TrimSpace(rest))
 	default:
@@ -100,6 +102,8 @@ func (c *chat) answer(f device.Frame) (show bool, err error) {
 			c.say("nothing is running")
 		}
 		return false, nil // all devices are told of the end of a turn
+	case wire.TypeMessageDelete, wire.TypeChannelDelete:
+		return true, nil
 	}
 	if c.turn.is("") {
 		c.turn.settle()
@@ -195,12 +199,7 @@ func (v *view) directory(f device.Frame) error {
 	case "channel.renamed":
 		return with(f, func(p wire.ChannelRenamed) { v.names[iris.Lane{ChatID: p.ChatID, ThreadID: p.ThreadID}] = p.Name })
 	case "channel.deleted":
-		return with(f, func(p wire.ChannelDeleted) {
-			delete(v.names, iris.Lane{ChatID: p.ChatID, ThreadID: p.ThreadID})
-			for _, id := range p.ThreadIDs {
-				delete(v.names, iris.Lane{ChatID: p.ChatID, ThreadID: id})
-			}
-		})
+		return with(f, v.removed)
 	}
 	return nil
 }

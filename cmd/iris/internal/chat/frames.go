@@ -10,7 +10,7 @@ import (
 
 func (c *chat) sent(e device.Sent) {
 	delete(c.waiting, e.ClientID)
-	c.view.done[e.Message.MessageID] = true // it stands there, typed
+	c.view.finish(e.Lane, e.Message.MessageID) // it stands there, typed
 	c.unread[e.Message.MessageID] = e.Message.Text
 	if c.turn.is(e.ClientID) {
 		c.turn.sent()

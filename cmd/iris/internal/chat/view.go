@@ -28,7 +28,8 @@ type view struct {
 
 	lane    iris.Lane
 	names   map[iris.Lane]string
-	done    map[string]bool // finished messages: history, replay and live overlap
+	done    map[string]bool        // finished messages: history, replay and live overlap
+	said    map[iris.Lane][]string // finished messages that can be deleted, oldest first
 	bubbles map[string]*bubble
 	last    string // message that the growing line belongs to
 	tools   map[int]wire.ToolStart
@@ -50,7 +51,7 @@ type bubble struct {
 
 func newView(s screen) *view {
 	return &view{
-		screen: s, names: map[iris.Lane]string{}, done: map[string]bool{}, bubbles: map[string]*bubble{},
+		screen: s, names: map[iris.Lane]string{}, done: map[string]bool{}, said: map[iris.Lane][]string{}, bubbles: map[string]*bubble{},
 		tools: map[int]wire.ToolStart{}, notes: map[int]string{}, working: map[iris.Lane]bool{}, asked: map[string]bool{},
 	}
 }
@@ -64,6 +65,8 @@ func (v *view) frame(f device.Frame) error {
 		return with(f, func(p wire.PickerClosed) { v.answered(p, v.own) })
 	case kind == "picker":
 		return v.ask(f)
+	case f.Type == "message.deleted":
+		return v.deleted(f)
 	case f.Type == "agent.busy" || f.Type == "agent.idle":
 		v.working[f.Lane] = f.Type == "agent.busy"
 	}
@@ -119,7 +122,7 @@ func (v *view) message(m wire.Message) {
 	if v.done[m.MessageID] {
 		return
 	}
-	v.done[m.MessageID] = true
+	v.finish(v.lane, m.MessageID)
 	text := terminal.Clean(m.Text)
 	switch {
 	case m.Commentary:
@@ -189,7 +192,7 @@ func (v *view) stop(p wire.MessageStop) {
 		v.update(p.MessageID, p.FinalText)
 	}
 	v.fresh()
-	v.done[p.MessageID] = true
+	v.finish(v.lane, p.MessageID)
 	delete(v.bubbles, p.MessageID)
 	if p.Commentary {
 		return
@@ -267,7 +270,7 @@ func (v *view) elsewhere(f device.Frame) error {
 	name := v.name(f.Lane)
 	say := func(id, text string) {
 		if !v.done[id] {
-			v.done[id] = true
+			v.finish(f.Lane, id)
 			v.block("["+name+"] ", terminal.CleanLine(text), v.style.Dim, plain)
 		}
 	}

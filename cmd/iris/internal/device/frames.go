@@ -172,6 +172,10 @@ func (c *Client) echo(m *message, f Frame) error {
 		return c.refused(m, f)
 	}
 	c.drop(m)
+	if f.Type == (wire.MessageDeleted{}).FrameType() { // it came before, and was deleted since
+		c.cfg.Handle(Refused{ClientID: m.clientID, Code: iris.CodeNotFound, Message: "the message was deleted meanwhile"})
+		return nil
+	}
 	if f.Cursor == 0 {
 		c.seen.add(f)
 	}
