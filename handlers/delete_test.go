@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -489,5 +490,50 @@ func TestDeleteMedia(t *testing.T) {
 		offer(channel, "m3")
 		waitFor(t, "the late file is removed", func() bool { return len(e.files()) == 1 })
 		e.gone("md_m3")
+	})
+}
+
+// Two instances append all the time, on each a phone writes and another one deletes
+// what it reads: of every message that was deleted nothing is left, all others are
+// there, each is told of once, and the log has no hole.
+func TestDeleteWhileOthersAppend(t *testing.T) {
+	t.Parallel()
+	stores(t, func(t *testing.T, e *everywhere) {
+		w := newWorld(t, e.store, e.logged)
+		there := startWith(t, e.store, e.logged)
+		const each = 40
+		var all sync.WaitGroup
+		for i, in := range []*instance{w.in, there} {
+			writer := in.device(w.in.pair(w.g), fmt.Sprint("writer", i))
+			eraser := there.device(w.in.pair(w.g), fmt.Sprint("eraser", i)) // may be on the other one
+			writer.next("status")
+			eraser.next("status")
+			doomed := make(chan string, each)
+			all.Go(func() {
+				defer close(doomed)
+				for n := range each {
+					word := []string{"keepthis", "xyzzysecret"}[n%2]
+					m := ask(writer, "message.send", iris.Lane{}, fmt.Sprintf(`{"text":"%s %d %d"}`, word, i, n))
+					if n%2 == 1 {
+						doomed <- m.text("message_id")
+					}
+				}
+			})
+			all.Go(func() {
+				for id := range doomed {
+					if f := ask(eraser, "message.delete", iris.Lane{}, messageIDs(id)); !f.is("message.deleted") {
+						t.Errorf("answered with %v", f)
+					}
+				}
+			})
+		}
+		all.Wait()
+		e.gone("xyzzysecret")
+		w.once("message.deleted", each)
+		w.once("message", each)
+		page, _, err := e.store.History(t.Context(), w.g, iris.Lane{ChatID: lane}, nil, 1000)
+		if err != nil || len(page) != each {
+			t.Errorf("history has %d messages, %v, want %d", len(page), err, each)
+		}
 	})
 }

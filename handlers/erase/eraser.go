@@ -188,7 +188,7 @@ func (e *Eraser) carryOut(ctx context.Context, j *job) {
 			break
 		}
 		log.Warn("deletion is tried again", "try", try, "err", err)
-		pause(ctx, min(time.Second<<try, time.Minute))
+		pause(ctx, min(time.Second<<min(try, 6), time.Minute))
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -198,6 +198,7 @@ func TestGivenUp(t *testing.T) {
 		dead.begin()
 		dead.close()
 		in := open(t, s, away{s, time.Now().Add(24 * time.Hour)})
+		synctest.Wait()
 		in.release()
 		time.Sleep(time.Hour)
 		if err := in.Call(t.Context(), func(*hub.Actor) {}); err == nil {
