@@ -20,6 +20,7 @@
 //	  receipts (pings and pongs)     receipts.go
 //	GET /host                        host_socket.go (opening), host_session.go (frames), host_events.go (events → log)
 //	  titles, threads, done          host_directory.go
+//	  messages that have ended       host_rows.go
 //	  what was deleted meanwhile     host_erased.go
 //	  media.put, media.get           host_media.go
 //	POST /host/send                  host_send.go

@@ -13,7 +13,8 @@
 //	plan_test.go       what happens in a history, drawn by rapid
 //	sim_test.go        runs a plan: TestSimulation, and the replay of a failed one
 //	found_test.go      histories that failed once
-//	mutants_test.go    each rule of log.md taken out of the source: a test must fail
+//	mutants_test.go    each rule of log.md taken out of the source: a test must fail, one
+//	                   of these histories or a directed one (handlers/held_test.go, stale_test.go)
 //
 // A history is a plan of steps. Its faults are thrown by dice whose seed is
 // part of the plan; what stays open is how the scheduler orders goroutines that
