@@ -12,6 +12,7 @@ import (
 	"iris-gateway/cloudstore/memstore"
 	"iris-gateway/handlers/push"
 	"iris-gateway/iris"
+	"iris-gateway/testenv"
 )
 
 // A job in another process delivers once, whoever repeats it, on any instance.
@@ -56,6 +57,7 @@ func TestHostSend(t *testing.T) {
 
 // hostSend posts to /host/send and returns the status.
 func (in *instance) hostSend(token, body string) int {
+	testenv.ConfideFrame([]byte(body))
 	req, err := http.NewRequestWithContext(in.t.Context(), http.MethodPost, in.url+"/host/send", strings.NewReader(body))
 	if err != nil {
 		in.t.Error(err)
@@ -88,7 +90,7 @@ func TestHostSendWaitsForPushes(t *testing.T) {
 	in := startWith(t, store, option)
 	g, hostToken := in.gateway()
 	in.registered(g, "phone", "f1")
-	if status := in.hostSend(hostToken, `{"message_id":"m1","chat_id":"android:default","text":"done"}`); status != http.StatusOK {
+	if status := in.hostSend(hostToken, `{"message_id":"m1","chat_id":"android:default","text":"the job is done"}`); status != http.StatusOK {
 		t.Fatalf("status %d", status)
 	}
 	row, err := store.Device(t.Context(), g, "phone")
