@@ -28,7 +28,7 @@ func (e *examination) admin(ctx context.Context) {
 	var answer *admin.Error
 	switch {
 	case errors.As(err, &answer) && answer.Status == http.StatusUnauthorized:
-		e.say("admin token", Failed, "the gateway has another one", "take the one that the gateway was started with (terraform output)")
+		e.say("admin token", Failed, "the gateway has another one", "take the one that the gateway was started with (terraform output -raw admin_token)")
 		return
 	case errors.As(err, &answer) && answer.Status == http.StatusNotFound:
 		e.say("admin token", Warning, "the gateway is older than this command and cannot tell how it is", "deploy a newer one")
