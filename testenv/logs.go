@@ -50,9 +50,11 @@ func Log(t testing.TB, name string) *os.File {
 }
 
 // A secret is looked for by a piece of it: no shorter, so that it is not met by
-// chance, and no longer, because a log may cut it.
+// chance, and no longer, because a log may cut it. A single word must be as long as
+// a token: tests give short ones to devices as well, which logs may name.
 const (
 	shortestPiece = 12
+	shortestWord  = 24
 	longestPiece  = 40
 )
 
@@ -141,7 +143,8 @@ func piece(secret string) string {
 			longest = p
 		}
 	}
-	if len(longest) < shortestPiece {
+	longest = strings.TrimSpace(longest)
+	if len(longest) < shortestPiece || !strings.Contains(longest, " ") && len(longest) < shortestWord {
 		return ""
 	}
 	return longest[:min(len(longest), longestPiece)]
