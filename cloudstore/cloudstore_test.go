@@ -1,6 +1,8 @@
 package cloudstore_test
 
 import (
+	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -60,6 +62,18 @@ func openCounting(t testing.TB, count func(op cloudstore.Operation, purpose stri
 		t.Fatal(err)
 	}
 	return s
+}
+
+// The emulator needs minutes for a history of the length that memstore is
+// measured with: IRIS_BENCH_MESSAGES says how long it is.
+func BenchmarkSearch(b *testing.B) {
+	messages := 2_000
+	if n, err := strconv.Atoi(os.Getenv("IRIS_BENCH_MESSAGES")); err == nil {
+		messages = n
+	}
+	s := open(b)
+	defer s.Close()
+	storetest.BenchmarkSearch(b, s, messages)
 }
 
 // An append as in a running gateway: entry, message, busy, and the ring's drop.

@@ -82,6 +82,39 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// What was deleted is not found any more, by nobody, on either store: from the
+// moment in which who asked is answered.
+func TestSearchForgets(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(testing.TB) store{
+		"memory":    func(testing.TB) store { return memstore.New() },
+		"firestore": firestore,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, open(t))
+			w.phone.send(`{"type":"channel.create","id":1,"payload":{"name":"secret"}}`)
+			channel := w.phone.next("channel.created").text("chat_id")
+			first := w.phone.say("", "marker one").text("message_id")
+			w.phone.say("", "marker two")
+			w.phone.say(fmt.Sprintf(`"chat_id":%q,`, channel), "marker three")
+			finds := func(when string, want ...string) {
+				t.Helper()
+				if got, _ := w.other.search(`{"query":"marker"}`); !slices.Equal(got, want) {
+					t.Errorf("%s: found %q, want %q", when, got, want)
+				}
+			}
+			finds("before", "marker three", "marker two", "marker one")
+			w.phone.send(`{"type":"message.delete","id":"d1","payload":{"message_ids":[%q]}}`, first)
+			w.phone.until("answer", func(f frame) bool { return f["id"] == "d1" })
+			finds("without a message", "marker three", "marker two")
+			w.phone.send(`{"type":"channel.delete","id":"d2","chat_id":%q}`, channel)
+			w.phone.until("answer", func(f frame) bool { return f["id"] == "d2" })
+			finds("without a channel", "marker two")
+		})
+	}
+}
+
 // Page after page brings everything, once.
 func TestSearchGoesOn(t *testing.T) {
 	t.Parallel()

@@ -92,3 +92,5 @@ func BenchmarkAppend(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkSearch(b *testing.B) { storetest.BenchmarkSearch(b, memstore.New(), 100_000) }

@@ -15,34 +15,64 @@ func (s *Store) Search(ctx context.Context, g string, q iris.Search) (iris.Found
 	if err := alive(ctx); err != nil {
 		return iris.Found{}, err
 	}
+	if len(q.Terms) == 0 {
+		return iris.Found{}, nil
+	}
 	s.mu.Lock()
-	var best []iris.Message
-	for i, term := range q.Terms {
-		if with := s.at(g).having(q, term); i == 0 || len(with) < len(best) {
-			best = with
-		}
-	}
+	gw := s.at(g)
+	newest := gw.newest(q, gw.rarest(q))
 	s.mu.Unlock()
-	slices.SortFunc(best, rows.CompareNewest)
-	best = best[:min(len(best), iris.SearchRows)]
-	for i := range best {
-		best[i] = rows.Message(best[i])
+	for i := range newest {
+		newest[i] = rows.Message(newest[i])
 	}
-	return rows.Found(best, q.Accept, s.Now()), nil
+	return rows.Found(newest, q.Accept, s.Now()), nil
 }
 
-// having returns the messages that have a term, where q looks.
-func (gw *gateway) having(q iris.Search, term string) []iris.Message {
-	var found []iris.Message
+// rarest returns the term that the fewest messages have, where q looks.
+func (gw *gateway) rarest(q iris.Search) string {
+	if len(q.Terms) == 1 {
+		return q.Terms[0]
+	}
+	counts := make([]int, len(q.Terms))
 	for _, m := range gw.messages {
-		switch i := sort.SearchStrings(m.Terms, term); {
-		case i == len(m.Terms) || m.Terms[i] != term,
-			q.ChatID != "" && m.Lane.ChatID != q.ChatID,
-			q.ThreadID != "" && m.Lane.ThreadID != q.ThreadID,
-			!q.After.Zero() && rows.ComparePlaces(rows.PlaceOf(m), q.After) <= 0:
-		default:
-			found = append(found, m)
+		if !within(m, q) {
+			continue
+		}
+		for i, term := range q.Terms {
+			if has(m, term) {
+				counts[i]++
+			}
 		}
 	}
+	return q.Terms[slices.Index(counts, slices.Min(counts))]
+}
+
+// newest returns the newest messages that have a term, where q looks, newest
+// first: as many as a page looks at.
+func (gw *gateway) newest(q iris.Search, term string) []iris.Message {
+	var found []iris.Message
+	for _, m := range gw.messages {
+		full := len(found) == iris.SearchRows
+		if full && rows.CompareNewest(m, found[len(found)-1]) > 0 || !within(m, q) || !has(m, term) {
+			continue
+		}
+		if full {
+			found = found[:len(found)-1]
+		}
+		at, _ := slices.BinarySearchFunc(found, m, rows.CompareNewest)
+		found = slices.Insert(found, at, m)
+	}
 	return found
+}
+
+// within reports whether a message is where q looks.
+func within(m iris.Message, q iris.Search) bool {
+	return (q.ChatID == "" || m.Lane.ChatID == q.ChatID) && (q.ThreadID == "" || m.Lane.ThreadID == q.ThreadID) &&
+		(q.After.Zero() || rows.ComparePlaces(rows.PlaceOf(m), q.After) > 0)
+}
+
+// has reports whether a message has a term; they are sorted.
+func has(m iris.Message, term string) bool {
+	i := sort.SearchStrings(m.Terms, term)
+	return i < len(m.Terms) && m.Terms[i] == term
 }
