@@ -157,11 +157,17 @@ func (h *hostSession) publish(a *hub.Actor, seq int64, lane iris.Lane, frames []
 // errSuperseded says that a newer link of the host is in the log.
 var errSuperseded = errors.New("a newer link of the host took over")
 
+// errReadAnew ends a connection whose turns are older than the state.
+var errReadAnew = iris.Errorf(iris.CodeUnavailable, "the gateway was read anew, connect again")
+
 // decide appends an event's draft, unless the log has it already, or its lane
 // is gone.
 func (h *hostSession) decide(s *hub.State, seq, upTo int64, lane iris.Lane, draft hub.Draft, more beside) (hub.Draft, error) {
-	if s.HostLink.ID != h.host.Link.ID || s.Loads != h.loads {
+	switch {
+	case s.HostLink.ID != h.host.Link.ID:
 		return hub.Draft{}, errSuperseded
+	case s.Loads != h.loads: // what was deleted in between is not known
+		return hub.Draft{}, errReadAnew
 	}
 	mark := s.Host
 	if seq > 0 && seq <= mark.Seq {

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"time"
 
+	"iris-gateway/handlers/hub"
 	"iris-gateway/handlers/wire"
 	"iris-gateway/iris"
 	"iris-gateway/search"
@@ -30,10 +31,17 @@ func (d *deviceSession) handleSearch(ctx context.Context, req wire.Request) erro
 	if err != nil {
 		return err
 	}
+	var now *hub.State // never changed, only replaced
+	if err := d.gateway.Call(ctx, func(a *hub.Actor) { now = a.State() }); err != nil {
+		return err
+	}
 	q := search.Parse(p.Query)
 	found, err := d.server.cfg.Store.Search(ctx, d.gateway.ID, iris.Search{
 		Terms: q.Terms(), ChatID: where.ChatID, ThreadID: where.ThreadID, After: after,
-		Accept: func(m iris.Message) bool { return q.Match(m.Text) },
+		Accept: func(m iris.Message) bool {
+			_, known := now.Channel(m.Lane) // else its deletion is under way
+			return known && q.Match(m.Text)
+		},
 	})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"iris-gateway/handlers/link"
+	"iris-gateway/iris"
 )
 
 // inbound takes an item, once, and does what it says. The lanes' goroutines
@@ -24,6 +25,9 @@ func (a *Agent) inbound(ctx context.Context, data []byte) error {
 		return decoded(in, func(m link.Message) { a.message(ctx, in, m) })
 	case link.InboundStop:
 		return decoded(in, func(b link.Stop) { a.stop(in, b) })
+	case link.InboundLaneDelete:
+		gone := iris.Deletion{Lane: in.Lane()}
+		a.lanes.drop(gone.Covers)
 	case link.InboundSteer:
 		return decoded(in, func(b link.Steer) { a.steer(ctx, in, b) })
 	case link.InboundAnswer:

@@ -98,6 +98,22 @@ func (l *lanes) halt(lane iris.Lane) bool {
 	return true
 }
 
+// drop stops what runs in lanes that are gone, and answers nothing more there.
+func (l *lanes) drop(gone func(iris.Lane) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for lane, st := range l.state {
+		if !gone(lane) {
+			continue
+		}
+		st.queue = nil
+		if st.stop != nil {
+			st.stop()
+		}
+		delete(l.state, lane)
+	}
+}
+
 // steer tells the turn that runs in a lane something, and reports whether one
 // does.
 func (l *lanes) steer(lane iris.Lane, text string) bool {
