@@ -83,7 +83,7 @@ var mutants = []mutant{
 // directedMutants are the rules with a test of their own.
 var directedMutants = []directed{
 	{mutant{"superseded-events", "a host event of another epoch is dropped", []edit{{eventsGo,
-		"	if s.HostLink.ID != h.host.Link.ID || s.Loads != h.loads {\n", "	if false {\n"}}},
+		"	case s.HostLink.ID != h.host.Link.ID:\n		return hub.Draft{}, errSuperseded\n	case s.Loads", "	case s.Loads"}}},
 		"handlers", "TestEventOfALostSpool"},
 	{mutant{"void-contained", "an entry contains no event behind its last frame, but the one that is made for it", []edit{{commitGo,
 		"	if d.empty() {\n		return\n	}\n	g.empty = false\n	if d.Host != nil {\n		next.Host = *d.Host\n	}\n",
