@@ -31,8 +31,9 @@ func BenchmarkMediaUpload(b *testing.B) {
 			gate, raw := startGateway(b), startRaw(b)
 			raw.part = part
 			data := make([]byte, 64<<20)
+			hash := hashOf(data)
 			phone := gate.phone(b, "phone")
-			compare(b, len(data), func(int) { raw.upload(b, "raw", data) }, func(int) { phone.upload(b, "ref", data) })
+			compare(b, len(data), func(int) { raw.upload(b, "raw", data) }, func(int) { phone.upload(b, "ref", data, hash) })
 		})
 	}
 }
@@ -42,7 +43,8 @@ func BenchmarkMediaPull(b *testing.B) {
 	data := make([]byte, 64<<20)
 	phone := gate.phone(b, "phone")
 	raw.upload(b, "object", data) // its one part is object0
-	id := phone.upload(b, "ref", data)
+	phone.upload(b, "ref", data, hashOf(data))
+	id := phone.sendMedia(b, "ref")
 	compare(b, len(data), func(int) { raw.pull(b, "object0", len(data)) }, func(int) { phone.pull(b, id, len(data)) })
 }
 
@@ -74,11 +76,13 @@ func BenchmarkMediaMemory(b *testing.B) {
 			b.Run(fmt.Sprintf("pull=%v/transfers=%d", pull, transfers), func(b *testing.B) {
 				gate := startGateway(b)
 				data := make([]byte, 24<<20)
+				hash := hashOf(data)
 				var phones []*rawPhone
 				for i := range transfers {
 					phones = append(phones, gate.phone(b, fmt.Sprint("phone", i)))
 				}
-				id := phones[0].upload(b, "first", data)
+				phones[0].upload(b, "first", data, hash)
+				id := phones[0].sendMedia(b, "first")
 				phones[0].pull(b, id, len(data))
 				before := gate.resident(b)
 				peak := gate.watch(b)
@@ -89,7 +93,7 @@ func BenchmarkMediaMemory(b *testing.B) {
 							if pull {
 								p.pull(b, id, len(data))
 							} else {
-								p.upload(b, fmt.Sprint("ref", n), data)
+								p.upload(b, fmt.Sprint("ref", n), data, hash)
 							}
 						})
 					}

@@ -2,8 +2,6 @@ package cloudstore_test
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"math/rand/v2"
 	"strings"
@@ -25,8 +23,7 @@ func TestMediaGatewayKilled(t *testing.T) {
 	dice := rand.New(rand.NewPCG(seed, 0))
 	data := make([]byte, 30<<20+dice.IntN(8<<20))
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(data)
-	sum := sha256.Sum256(data)
-	hash := hex.EncodeToString(sum[:])
+	hash := hashOf(data)
 	gate := startGateway(t)
 	token := gate.pair(t)
 	revive := func() {

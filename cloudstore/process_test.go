@@ -183,14 +183,12 @@ func (p *rawPhone) until(t testing.TB, kind string) (frame []byte, size int) {
 	}
 }
 
-// upload sends a medium in a message and returns its id.
-func (p *rawPhone) upload(t testing.TB, ref string, data []byte) string {
+// upload sends a medium with its hash.
+func (p *rawPhone) upload(t testing.TB, ref string, data []byte, hash string) {
 	p.say(t, `{"type":"media.upload.start","id":1,"payload":{"media_ref":%q,"size":%d}}`, ref, len(data))
 	sendFrames(t, p.ws, data)
-	sum := sha256.Sum256(data)
-	p.say(t, `{"type":"media.upload.end","id":2,"payload":{"media_ref":%q,"sha256":%q}}`, ref, hex.EncodeToString(sum[:]))
+	p.say(t, `{"type":"media.upload.end","id":2,"payload":{"media_ref":%q,"sha256":%q}}`, ref, hash)
 	p.until(t, "media.upload.ack")
-	return p.sendMedia(t, ref)
 }
 
 // sendMedia sends an upload in a message and returns the id of the medium.
@@ -216,6 +214,11 @@ func (p *rawPhone) pull(t testing.TB, id string, size int) {
 	if _, n := p.until(t, "media.pull.end"); n != size {
 		t.Errorf("%d bytes came, want %d", n, size)
 	}
+}
+
+func hashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 func sendFrames(t testing.TB, ws *websocket.Conn, data []byte) {
