@@ -121,10 +121,12 @@ func (e *Eraser) takeOver(g *hub.Gateway, id string) {
 			}
 		}
 	})
-	if err != nil { // the gateway was closed: whoever opens it begins anew
+	if err != nil { // the gateway was closed: whoever opens it begins anew, and may have
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		delete(e.jobs, key{g.ID, id})
+		if k := (key{g.ID, id}); e.jobs[k] != nil && e.jobs[k].gateway == g {
+			delete(e.jobs, k)
+		}
 	}
 }
 
