@@ -16,6 +16,7 @@ func FuzzQuery(f *testing.F) {
 	f.Add("Please deploy log.go, ça 東京都 şımarık", "deploy LOG.g")
 	f.Add("ｶﾞｷﾞ ﬁ ﷺ แมว नमस्ते 👩‍👩‍👧 é", "ガ")
 	f.Add("a\u0300\u0301b\u200dc 1.2 ß", "ab")
+	f.Add("喝茶。猫", "茶猫")
 	f.Fuzz(func(t *testing.T, text, query string) {
 		if !utf8.ValidString(text) || !utf8.ValidString(query) {
 			return

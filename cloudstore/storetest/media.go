@@ -289,9 +289,11 @@ func testMediaQuota(f *mediaFixture) {
 }
 
 func testMediaIsolation(f *mediaFixture) {
+	_, err := f.BeginUpload(f.ctx, iris.NewID("g_"), "key", iris.Media{Size: 1}, false)
+	code(f, err, iris.CodeNotFound) // a gateway that there is not, any more
 	m := f.store("key", noise(10, 1))
 	other := f.gateway()
-	_, err := f.Media(f.ctx, other, m.ID)
+	_, err = f.Media(f.ctx, other, m.ID)
 	code(f, err, iris.CodeNotFound)
 	_, _, err = f.OpenMedia(f.ctx, other, m.ID, 0, -1)
 	code(f, err, iris.CodeNotFound)

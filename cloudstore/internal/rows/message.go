@@ -11,16 +11,14 @@ import (
 	"iris-gateway/search"
 )
 
-// newMessage returns a copy of m as a commit writes it. A tombstone is not
-// found by anything.
+// newMessage returns a copy of m as a commit writes it. A tombstone has no text,
+// so nothing finds it.
 func newMessage(m iris.Message, cursor int64, retention time.Duration) iris.Message {
 	m = Message(m)
 	m.Cursor = cursor
 	m.Expires = Expires(m.At, retention)
-	if !m.Deleted {
-		m.Terms = search.Terms(strings.ToValidUTF8(m.Text, ""))
-		slices.Sort(m.Terms)
-	}
+	m.Terms = search.Terms(strings.ToValidUTF8(m.Text, ""))
+	slices.Sort(m.Terms)
 	return m
 }
 
