@@ -12,6 +12,14 @@ from . import settings
 from .lanes import DEFAULT
 
 NAME = "iris"
+
+#: What the model is told of the platform. Without it, it would not know that it can send files.
+HINT = (
+    "You talk to the user through the Iris app on their phone. It shows Markdown. "
+    "You can send files: include MEDIA:/absolute/path/to/file on a line of its own in your response. "
+    "Pictures, sounds and videos are shown as such, other files can be downloaded. "
+    "What the user sends arrives as a picture, as text, or as the path of a file."
+)
 HOOKS = (
     "pre_llm_call",
     "post_api_request",
@@ -43,7 +51,7 @@ def register(ctx: Any) -> None:
         max_message_length=100_000,
         emoji="🌈",
         pii_safe=False,
-        platform_hint="You talk to the user through the Iris app on their phone. It shows Markdown.",
+        platform_hint=HINT,
     )
     for name in HOOKS:
         ctx.register_hook(name, _hook(name))

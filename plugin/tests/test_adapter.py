@@ -87,6 +87,10 @@ class AdapterTest(AdapterCase):
         with mock.patch.dict(os.environ, {"IRIS_TOKEN": ""}):
             self.assertIsNone(iris._enablement())
 
+    def test_the_model_is_told_that_it_can_send_files(self) -> None:
+        entry = platform_registry.get("iris")
+        self.assertIn("MEDIA:/absolute/path", entry.platform_hint if entry else "")
+
     async def test_turn(self) -> None:
         event = await self.start()
         turn = self.last().turn
