@@ -33,7 +33,7 @@ type ending struct {
 // goes before what was gathered.
 func (t *running) footer(b link.TurnEnd) footer {
 	f := t.agent.footer()
-	if b.Reasoning != "" {
+	if b.Reasoning != "" && !t.agent.erased {
 		f.reasoning = b.Reasoning
 	}
 	if b.Tokens != 0 {
@@ -54,10 +54,19 @@ func (t *running) footer(b link.TurnEnd) footer {
 	return f
 }
 
+// thoughts is the reasoning of all calls so far; none if it may be about a message
+// that was deleted.
+func (a *agentTurn) thoughts() string {
+	if a.erased {
+		return ""
+	}
+	return a.reasoning
+}
+
 // footer returns what the model's calls told: all there is of an answer that
 // the next agent turn ends, not the turn.
 func (a *agentTurn) footer() footer {
-	return footer{reasoning: a.reasoning, model: a.model, tokens: a.tokens}
+	return footer{reasoning: a.thoughts(), model: a.model, tokens: a.tokens}
 }
 
 // closeMessage ends an open message. It reports whether the message told the
@@ -91,7 +100,7 @@ func (t *running) answerOf(open []*message) (last *message, whole string) {
 		switch {
 		case msg.beat:
 			continue
-		case last == nil && !t.rebuilt: // whatever was streamed
+		case last == nil && !t.rebuilt && !t.agent.erased: // whatever was streamed
 			whole = t.agent.answer
 		case last == nil && strings.HasPrefix(t.agent.answer, msg.text):
 			whole = t.agent.answer

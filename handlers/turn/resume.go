@@ -145,7 +145,7 @@ func (m *Machine) Open() []link.Turn {
 	for _, t := range m.turns {
 		b := link.Turn{
 			Turn: t.id, ChatID: t.lane.ChatID, ThreadID: t.lane.ThreadID,
-			StartedAt: t.began, Source: t.source, Reasoning: t.agent.reasoning, Prompts: t.openPrompts(),
+			StartedAt: t.began, Source: t.source, Reasoning: t.agent.thoughts(), Prompts: t.openPrompts(),
 		}
 		for _, msg := range t.messages() {
 			bm := link.TurnMessage{MessageID: msg.id, Text: msg.text, Began: msg.began, ReplyTo: msg.replyTo}
@@ -218,7 +218,7 @@ func (m *Machine) Drop(messages []string) {
 		for _, t := range m.turns {
 			if msg := t.message(id); msg != nil {
 				t.drop(opened{message: msg})
-				t.agent.reasoning = "" // what led to it
+				t.agent.erased = true
 			}
 		}
 	}

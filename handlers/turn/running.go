@@ -34,6 +34,7 @@ type agentTurn struct {
 	failing   bool     // the last word of the model was an error that is not tried again
 	answered  bool     // the answer is known
 	answer    string   // cleaned
+	erased    bool     // a message was deleted: it may have been the answer
 	beats     []string // texts of calls that ended with tool calls, their message still to come
 	reasoning string   // of all calls so far, joined
 	model     string
