@@ -32,6 +32,7 @@ func serve(t *testing.T, g *gatewaytest.Gateway) {
 	a := agent.New(agent.Config{
 		URL: "ws://" + g.Addr + "/host", Token: g.HostToken, Log: slog.New(slog.DiscardHandler),
 		Attached: func() { attached <- struct{}{} }, MinRetry: time.Millisecond, MaxRetry: 20 * time.Millisecond,
+		Pace: time.Millisecond, // a host tells milliseconds: in one of them messages have no order
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
