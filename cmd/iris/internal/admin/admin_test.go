@@ -1,0 +1,40 @@
+package admin_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+
+	"iris-gateway/cmd/iris/internal/admin"
+)
+
+// A gateway with much in it is deleted by as many calls as that needs.
+func TestDeleteGatewayGoesOn(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodDelete || r.URL.EscapedPath() != "/admin/gateways/g%2F1" {
+			t.Errorf("%s %s", r.Method, r.URL.EscapedPath())
+		}
+		if calls++; calls == 3 {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		w.WriteHeader(http.StatusAccepted)
+		fmt.Fprintf(w, `{"removed":%d}`, calls*10)
+	}))
+	defer srv.Close()
+	c, err := admin.New(srv.URL, "token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []int
+	if err := c.DeleteGateway(t.Context(), "g/1", func(removed int) { told = append(told, removed) }); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(told, []int{10, 30}) || calls != 3 {
+		t.Errorf("told %v in %d calls", told, calls)
+	}
+}
