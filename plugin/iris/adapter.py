@@ -21,7 +21,7 @@ from gateway.platforms.base import (
     SendResult,
 )
 
-from . import attachment, filenames, hermes, jobs, settings
+from . import attachment, hermes, jobs, settings
 from .archive import Archive
 from .asking import Asking
 from .attachment import Attachment, Files
@@ -346,25 +346,10 @@ class Adapter(Asking, Sharing, BasePlatformAdapter):  # type: ignore[misc]  # he
         return [other for other in self._host.turns.lanes() if lane.covers(other)]
 
     async def forget(self, item: Inbound) -> None:
-        for message in item.body.get("messages") or ():
-            if isinstance(message, dict):
-                await self._forget_files(filenames.of_message(str(message.get("message_id") or "")))
         await self._archive.forget(item, self._key(self._source(item.lane, {})))
 
     async def forget_lane(self, lane: Lane) -> None:
-        await self._forget_files(filenames.of_lane(lane))
         await self._archive.forget_lane(lane)
-
-    @staticmethod
-    async def _forget_files(pattern: str) -> None:
-        """Remove files that came with messages from hermes' cache."""
-
-        def remove() -> None:
-            for folder in map(hermes.cache, attachment.FOLDERS):
-                for path in folder.glob(pattern) if folder else ():
-                    path.unlink(missing_ok=True)
-
-        await asyncio.to_thread(remove)
 
     # --- helpers ---
 

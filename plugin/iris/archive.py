@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from . import hermes
+from . import attachment, filenames, hermes
 from .history import Doomed, Said
 from .host import Host
 from .lanes import Lane
@@ -60,6 +60,8 @@ class Archive:
         await asyncio.gather(*self._noting, return_exceptions=True)
         doomed = Doomed.of(item.body)
         ids = [message.message_id for message in doomed]
+        for message_id in ids:
+            await asyncio.to_thread(_remove_files, filenames.of_message(message_id))
         history = hermes.history(self._runner())
         if history is not None:
             known = await self._host.rows_of(ids)
@@ -73,6 +75,7 @@ class Archive:
     async def forget_lane(self, lane: Lane) -> None:
         """Remove all sessions of a lane in which nothing runs, and of a channel those of its threads."""
         await asyncio.gather(*self._noting, return_exceptions=True)
+        await asyncio.to_thread(_remove_files, filenames.of_lane(lane))
         runner = self._runner()
         history = hermes.history(runner)
         if history is not None:
@@ -91,3 +94,10 @@ class Archive:
     async def _purge(self) -> None:
         await self._host.purge()
         asyncio.get_running_loop().call_later(_LATER, self._host.purge_soon)
+
+
+def _remove_files(pattern: str) -> None:
+    """Remove files that came with messages from hermes' cache."""
+    for folder in map(hermes.cache, attachment.FOLDERS):
+        for path in folder.glob(pattern) if folder else ():
+            path.unlink(missing_ok=True)

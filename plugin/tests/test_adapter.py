@@ -226,8 +226,6 @@ class AdapterTest(AdapterCase):
         self.assertEqual(document.parent, get_document_cache_dir())
 
     async def test_files_go_with_their_message(self) -> None:
-        self.adapter._archive.forget = mock.AsyncMock()
-        self.adapter._archive.forget_lane = mock.AsyncMock()
         event = await self.handed("look", png=b"png", pdf=b"%PDF")
         other = Path(event.media_urls[0]).with_name("img_of_somebody_else.png")
         other.write_bytes(b"x")
