@@ -226,59 +226,52 @@ func TestMediaOut(t *testing.T) {
 	})
 }
 
-// TestMediaOutCut: the gateway is killed in the middle of a file that the agent
-// sends: it arrives all the same, once.
-func TestMediaOutCut(t *testing.T) {
+// breaks are what may happen in the middle of a file.
+var breaks = []struct {
+	name string
+	do   func(t *testing.T, s *stack)
+}{
+	{"gateway killed", func(t *testing.T, s *stack) { s.gate.Kill(t); s.gate.Start(t) }},
+	{"gateway terminated", func(t *testing.T, s *stack) { s.gate.Terminate(t); s.gate.Start(t) }},
+	{"cut", func(*testing.T, *stack) {}},
+	{"hermes killed", func(t *testing.T, s *stack) { s.hermes.Kill(); s.hermes.Start(t) }},
+}
+
+// TestMediaCut: whatever breaks in the middle of a file, it arrives whole, once: on
+// the phone what the agent sends, at the agent, with its message, what a person sends.
+func TestMediaCut(t *testing.T) {
 	s := start(t)
-	for _, kill := range []struct {
-		name string
-		do   func(t *testing.T, other *stack)
-	}{
-		{"gateway killed", func(t *testing.T, _ *stack) { s.gate.Kill(t); s.gate.Start(t) }},
-		{"gateway terminated", func(t *testing.T, _ *stack) { s.gate.Terminate(t); s.gate.Start(t) }},
-		{"cut", func(*testing.T, *stack) {}},
-		{"hermes killed", func(t *testing.T, other *stack) { other.hermes.Kill(); other.hermes.Start(t) }},
-	} {
-		t.Run(kill.name, func(t *testing.T) {
-			tunnel := e2e.NewTunnel(t, s.gate, 20<<20, 1<<40)
-			other := s.through(t, tunnel)
-			l := newLane(t, other, "outcut")
+	tunnel := e2e.NewTunnel(t, s.gate)
+	s = s.through(t, tunnel)
+	quick := newLane(t, s, "quick") // the first turn takes long
+	quick.send(quick.ask("one"))
+	quick.idle()
+	for _, b := range breaks {
+		t.Run("out/"+b.name, func(t *testing.T) {
+			l := newLane(t, s, "outcut")
 			film := e2e.File{Kind: "video", Mime: "video/mp4", Name: "film.mp4", Data: append([]byte("\x00\x00\x00\x18ftypisom\x00\x00\x02\x00isomiso2"), noise(30<<20)...)}
+			tunnel.Arm(20<<20, 1<<40)
 			l.share(film)
 			tunnel.AwaitStuck(t)
-			kill.do(t, other)
+			b.do(t, s)
 			tunnel.Free()
 			l.watch.Connect(t)
 			l.got(film)
+			s.gate.AwaitHost(t, s.host)
 		})
-	}
-}
-
-// TestMediaInCut: the gateway is killed in the middle of a file that hermes
-// fetches: the message is handed over when it is whole.
-func TestMediaInCut(t *testing.T) {
-	s := start(t)
-	for _, kill := range []struct {
-		name string
-		do   func(t *testing.T, other *stack)
-	}{
-		{"gateway killed", func(t *testing.T, _ *stack) { s.gate.Kill(t); s.gate.Start(t) }},
-		{"cut", func(*testing.T, *stack) {}},
-		{"hermes killed", func(t *testing.T, other *stack) { other.hermes.Kill(); other.hermes.Start(t) }},
-	} {
-		t.Run(kill.name, func(t *testing.T) {
-			tunnel := e2e.NewTunnel(t, s.gate, 1<<40, 10<<20)
-			other := s.through(t, tunnel)
-			l := newLane(t, other, "incut")
+		t.Run("in/"+b.name, func(t *testing.T) {
+			l := newLane(t, s, "incut")
 			zip := e2e.File{Kind: "document", Mime: "application/zip", Name: "backup.zip", Data: append([]byte("PK\x03\x04"), noise(20<<20)...)}
+			tunnel.Arm(1<<40, 10<<20)
 			l.attach(l.ask("one"), zip)
 			tunnel.AwaitStuck(t)
-			kill.do(t, other)
+			b.do(t, s)
 			tunnel.Free()
 			l.phone.Connect(t)
 			l.watch.Connect(t)
 			l.idle()
 			l.sameFiles(zip)
+			s.gate.AwaitHost(t, s.host)
 		})
 	}
 }

@@ -9,33 +9,35 @@ import (
 	"time"
 )
 
-// Tunnel is the network between a host and its gateway. It lets so many bytes
-// through in each direction and then none until Free: what is in the middle of
-// something stays there.
+// Tunnel is the network between a host and its gateway. Armed, it lets so many
+// bytes through and then none until Free: what is in the middle of something stays
+// there.
 type Tunnel struct {
-	listener net.Listener
-	gate     *Gateway
-	stuck    chan struct{} // closed when a direction has reached its limit
-	once     sync.Once
-	free     chan struct{} // closed by Free
-	freed    sync.Once
-
-	mu          sync.Mutex
-	left        [2]int64 // bytes to the gateway, from the gateway
+	listener    net.Listener
+	gate        *Gateway
 	connections sync.WaitGroup
+
+	mu  sync.Mutex
+	jam *jam // nil: everything goes through
+}
+
+// jam is where a tunnel gets stuck.
+type jam struct {
+	left  [2]int64 // bytes to the gateway, from the gateway
+	stuck chan struct{}
+	once  sync.Once
+	free  chan struct{}
 }
 
 // NewTunnel returns a tunnel to the gateway, which may be started again meanwhile.
 // It ends with the test.
-func NewTunnel(t testing.TB, gate *Gateway, toGateway, fromGateway int64) *Tunnel {
+func NewTunnel(t testing.TB, gate *Gateway) *Tunnel {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	tn := &Tunnel{
-		listener: l, gate: gate, stuck: make(chan struct{}), free: make(chan struct{}), left: [2]int64{toGateway, fromGateway},
-	}
+	tn := &Tunnel{listener: l, gate: gate}
 	tn.connections.Go(tn.accept)
 	t.Cleanup(func() {
 		tn.Free()
@@ -45,21 +47,38 @@ func NewTunnel(t testing.TB, gate *Gateway, toGateway, fromGateway int64) *Tunne
 	return tn
 }
 
-// URL is where a host dials the gateway through the tunnel.
-func (tn *Tunnel) URL() string { return "http://" + tn.listener.Addr().String() }
+// Arm lets only so many bytes through from now on.
+func (tn *Tunnel) Arm(toGateway, fromGateway int64) {
+	tn.mu.Lock()
+	defer tn.mu.Unlock()
+	tn.jam = &jam{left: [2]int64{toGateway, fromGateway}, stuck: make(chan struct{}), free: make(chan struct{})}
+}
 
 // AwaitStuck waits until one direction has let through all that it may.
 func (tn *Tunnel) AwaitStuck(t testing.TB) {
 	t.Helper()
+	tn.mu.Lock()
+	j := tn.jam
+	tn.mu.Unlock()
 	select {
-	case <-tn.stuck:
+	case <-j.stuck:
 	case <-time.After(waitLimit):
-		t.Fatalf("the tunnel was not full after %s: %d and %d bytes are left", waitLimit, tn.left[0], tn.left[1])
+		t.Fatalf("the tunnel was not full after %s: %d and %d bytes are left", waitLimit, j.left[0], j.left[1])
 	}
 }
 
 // Free breaks what is stuck, and lets everything through from now on.
-func (tn *Tunnel) Free() { tn.freed.Do(func() { close(tn.free) }) }
+func (tn *Tunnel) Free() {
+	tn.mu.Lock()
+	defer tn.mu.Unlock()
+	if tn.jam != nil {
+		close(tn.jam.free)
+		tn.jam = nil
+	}
+}
+
+// URL is where a host dials the gateway through the tunnel.
+func (tn *Tunnel) URL() string { return "http://" + tn.listener.Addr().String() }
 
 func (tn *Tunnel) accept() {
 	for {
@@ -108,18 +127,17 @@ func (tn *Tunnel) carry(to io.Writer, from io.Reader, direction int) {
 // pass reports whether n more bytes may go. Those that are too many wait until the
 // tunnel is free, and are lost with their connection.
 func (tn *Tunnel) pass(direction int, n int64) bool {
-	select {
-	case <-tn.free:
-		return true
-	default:
-	}
 	tn.mu.Lock()
-	tn.left[direction] -= n
-	room := tn.left[direction] >= 0
+	j := tn.jam
+	room := true
+	if j != nil {
+		j.left[direction] -= n
+		room = j.left[direction] >= 0
+	}
 	tn.mu.Unlock()
 	if !room {
-		tn.once.Do(func() { close(tn.stuck) })
-		<-tn.free
+		j.once.Do(func() { close(j.stuck) })
+		<-j.free
 	}
 	return room
 }
