@@ -21,10 +21,18 @@ func removed(e iris.Entry) bool {
 	return false
 }
 
+// remove takes over that the gateway is no more: what waits to be told of any of
+// its lanes is void.
+func (s *State) remove() {
+	s.Removed, s.owned = true, true
+	s.lanes, s.devices, s.pickers = map[iris.Lane]iris.Channel{}, map[string]iris.Link{}, map[string]iris.Picker{}
+	s.push, s.topics, s.pending = map[string]string{}, map[string]string{}, nil
+}
+
 // leaveRemoved ends every connection to the gateway, which is no more.
 func (a *Actor) leaveRemoved() {
 	a.state = a.state.fork()
-	a.state.Removed = true
+	a.state.remove()
 	for id, d := range a.devices {
 		delete(a.devices, id)
 		refuse(d.Socket, errRemoved.Message)

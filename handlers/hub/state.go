@@ -133,7 +133,7 @@ func (s *State) foldControl(c iris.Control) {
 	case iris.HostRevoked:
 		s.HostLink = iris.Link{}
 	case iris.GatewayRemoved:
-		s.Removed = true
+		s.remove()
 	case iris.DeviceRevoked:
 		s.own()
 		delete(s.devices, c.Device)
