@@ -36,6 +36,36 @@ func TestStaleAppender(t *testing.T) {
 	}
 }
 
+// An instance that goes away has a connection whose attachment is still on its
+// way, when the device has long connected to another one: that stays.
+func TestAttachmentOfAnEndedConnection(t *testing.T) {
+	t.Parallel()
+	s, held, free, g, _ := twoInstances(t)
+	token := held.pair(g)
+	free.pairs(token)
+	held.device(held.pair(g), "d2").next("status")
+	reached, release := s.commits.hold()
+	old := held.device(token, "d1")
+	reached()
+	stopped := make(chan struct{})
+	go func() { held.stop(); close(stopped) }()
+	if code := old.closeCode(); code != 1001 {
+		t.Errorf("close code %d, want 1001", code)
+	}
+	phone := free.device(token, "d1")
+	phone.next("status")
+	release()
+	<-stopped
+	phone.keeps()
+}
+
+// pairs makes the device d1 known.
+func (in *instance) pairs(token string) {
+	p := in.device(token, "d1")
+	p.next("status")
+	p.drop()
+}
+
 // keeps checks that a device's connection is its newest, in the eyes of an
 // instance that has read the whole log.
 func (p *peer) keeps() {
@@ -49,7 +79,7 @@ func TestLateAttachment(t *testing.T) {
 	t.Parallel()
 	s, held, free, g, _ := twoInstances(t)
 	token := held.pair(g)
-	free.device(token, "d1").drop() // paired
+	free.pairs(token)
 	held.device(held.pair(g), "d2").next("status")
 	reached, release := s.commits.hold()
 	old := held.device(token, "d1")

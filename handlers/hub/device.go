@@ -31,7 +31,7 @@ func (a *Actor) Attach(d *Device, name string, fresh bool, attached func(a *Acto
 	a.Propose(Proposal{
 		Decide: func(s *State) (Draft, error) {
 			switch {
-			case d.gone: // or it would replace the connection that its device has by now
+			case d.gone || d.Socket.closes(): // or it would replace the connection that its device has by now
 				return Draft{}, errGone
 			case late(d.Link, s.devices[d.ID]):
 				return Draft{}, errSuperseded
@@ -99,8 +99,13 @@ const linkSlack = 2 * time.Second
 
 // late reports whether a connection comes too late to be attached, because the
 // log has, or had, one that was made after it: attaching may take long, and the
-// peer may have dialed anew meanwhile.
-func late(l, newest iris.Link) bool { return newest.At.Sub(l.At) > linkSlack }
+// peer may have dialed anew meanwhile. One instance knows the order of its own.
+func late(l, newest iris.Link) bool {
+	if l.Instance == newest.Instance {
+		return newest.At.After(l.At)
+	}
+	return newest.At.Sub(l.At) > linkSlack
+}
 
 // Why a connection was not attached: it was replaced, or has ended, before.
 var (

@@ -46,7 +46,7 @@ func (a *Actor) AttachHost(h *Host, host iris.Host, epoch string, attached func(
 	a.Propose(Proposal{
 		Decide: func(s *State) (Draft, error) {
 			switch {
-			case h.gone: // or it would replace the connection that the host has by now
+			case h.gone || h.Socket.closes(): // or it would replace the connection that the host has by now
 				return Draft{}, errGone
 			case late(h.Link, s.HostLink):
 				return Draft{}, errSuperseded

@@ -173,6 +173,14 @@ func (s *Socket) Close(code int, reason string) {
 	s.shut(code, reason)
 }
 
+// closes reports whether the socket is closed, or will be: its peer may know, and
+// have a newer connection.
+func (s *Socket) closes() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closing != nil
+}
+
 func (s *Socket) shut(code int, reason string) {
 	if s.closing == nil {
 		s.closing = &closing{code, reason}
