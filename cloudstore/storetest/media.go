@@ -385,7 +385,9 @@ func testMediaDelete(f *mediaFixture) {
 
 func testMediaDeleteAll(f *mediaFixture) {
 	f.store("key", noise(100, 1))
-	noError(f.T, send(f.begin("cut", 2*partSize, true), noise(partSize, 1)))
+	cut := f.begin("cut", 2*partSize, true)
+	noError(f.T, send(cut, noise(partSize, 1)))
+	noError(f.T, cut.Suspend()) // its part is complete, not under way
 	other := *f
 	other.g = f.gateway()
 	m := other.store("key", noise(100, 2))
