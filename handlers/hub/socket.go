@@ -27,6 +27,7 @@ const (
 	maxQueueBytes  = 4 << 20
 	writeTimeout   = 20 * time.Second
 	binaryTimeout  = time.Minute // they are large, and their peer may be slow
+	closingTimeout = time.Second // each write once the socket is closed, that under way too
 )
 
 // Socket is the sending half of a connection: a bounded queue and the
@@ -46,7 +47,8 @@ type Socket struct {
 	wake    chan struct{}        // has room for one
 	room    chan struct{}        // closed and replaced when the queue has been emptied
 	closing *closing
-	written func(mark int64) // told of each mark that was written
+	cut     context.CancelFunc // ends the write that is under way
+	written func(mark int64)   // told of each mark that was written
 }
 
 type outgoing struct {
@@ -184,6 +186,9 @@ func (s *Socket) closes() bool {
 func (s *Socket) shut(code int, reason string) {
 	if s.closing == nil {
 		s.closing = &closing{code, reason}
+		if s.cut != nil {
+			time.AfterFunc(closingTimeout, s.cut)
+		}
 		s.signal()
 	}
 }
@@ -234,7 +239,7 @@ func (s *Socket) run() {
 		o, end := s.next()
 		switch {
 		case o != nil:
-			if !s.write(o, end != nil) {
+			if !s.write(o) {
 				s.Close(wire.CloseSlow, "")
 				s.conn.Close(wire.CloseSlow, "too slow: connect again and sync")
 				return
@@ -256,16 +261,13 @@ func (s *Socket) run() {
 }
 
 // write sends one frame; it reports whether the connection is still good.
-func (s *Socket) write(o *outgoing, closing bool) bool {
+func (s *Socket) write(o *outgoing) bool {
 	timeout, write, data := writeTimeout, s.conn.Write, []byte(o.frame)
 	if o.binary != nil {
 		timeout, write, data = binaryTimeout, s.conn.WriteBinary, o.binary
 	}
-	if closing {
-		timeout = time.Second
-	}
 	if len(data) > 0 {
-		ctx, cancel := context.WithTimeout(s.ctx, timeout)
+		ctx, cancel := s.writing(timeout)
 		defer cancel()
 		if write(ctx, data) != nil {
 			return false
@@ -275,4 +277,17 @@ func (s *Socket) write(o *outgoing, closing bool) bool {
 		s.written(o.mark)
 	}
 	return true
+}
+
+// writing returns the context of a write. A socket that is closed, now or in the
+// middle of it, waits no longer than closingTimeout.
+func (s *Socket) writing(timeout time.Duration) (context.Context, context.CancelFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing != nil {
+		timeout = closingTimeout
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, timeout)
+	s.cut = cancel
+	return ctx, cancel
 }

@@ -131,6 +131,26 @@ func TestSocketStalled(t *testing.T) {
 	})
 }
 
+// A peer that takes nothing does not hold up the end of the socket: neither text
+// nor bytes that were being written when it was closed.
+func TestSocketClosedWhileStalled(t *testing.T) {
+	for name, send := range map[string]func(s *Socket){
+		"text":  func(s *Socket) { s.Send("never read") },
+		"bytes": func(s *Socket) { _ = s.SendBinary(s.Context(), []byte("never read")) },
+	} {
+		testSocket(t, func(t *testing.T, s *Socket, _ *pipe, _ *[]int64) {
+			send(s)
+			synctest.Wait() // it is being written now
+			s.Close(wire.CloseGoingAway, "")
+			began := time.Now()
+			s.Wait()
+			if took := time.Since(began); took > closingTimeout {
+				t.Errorf("%s: closed after %v, want %v at most", name, took, closingTimeout)
+			}
+		})
+	}
+}
+
 // What was queued before Close still goes out.
 func TestSocketCloseFlushes(t *testing.T) {
 	testSocket(t, func(t *testing.T, s *Socket, p *pipe, _ *[]int64) {
