@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -97,8 +98,8 @@ func TestOperations(t *testing.T) {
 // what it reads is found or nothing, and says so.
 func TestSearchReads(t *testing.T) {
 	p := startProxy(t, 100)
-	told := 0
-	s := openCounting(t, func(_ cloudstore.Operation, _ string, n int) { told += n })
+	var told atomic.Int64 // words are counted at once
+	s := openCounting(t, func(_ cloudstore.Operation, _ string, n int) { told.Add(int64(n)) })
 	defer s.Close()
 	const messages = 1500
 	for cursor := int64(1); cursor <= messages/300; cursor++ {
@@ -128,7 +129,7 @@ func TestSearchReads(t *testing.T) {
 		{"nothing", "", 0, 1},
 	} {
 		p.spent()
-		told = 0
+		told.Store(0)
 		q := search.Parse(c.query)
 		page, err := s.Search(t.Context(), "g", iris.Search{
 			Terms: q.Terms(), ChatID: c.chat, Accept: func(m iris.Message) bool { return q.Match(m.Text) },
@@ -137,8 +138,8 @@ func TestSearchReads(t *testing.T) {
 			t.Fatal(err)
 		}
 		onWire := max(1, p.spent().reads) // a query without result costs one
-		if told != c.reads || told < onWire || onWire > 60 {
-			t.Errorf("%q: says %d reads, %d on the wire, want %d", c.query, told, onWire, c.reads)
+		if said := int(told.Load()); said != c.reads || said < onWire || onWire > 60 {
+			t.Errorf("%q: says %d reads, %d on the wire, want %d", c.query, said, onWire, c.reads)
 		}
 		if len(page.Messages) != c.hits || page.More != (c.reads > 10) {
 			t.Errorf("%q: %d hits, more %v; want %d", c.query, len(page.Messages), page.More, c.hits)
