@@ -99,6 +99,40 @@ func TestDeletedMessages(t *testing.T) {
 	}
 }
 
+// TestDeletedFiles: files go with their messages, one that a person sent and one
+// that the agent made: bytes, rows and names, and what hermes kept of them.
+func TestDeletedFiles(t *testing.T) {
+	l := newLane(t, start(t), "deleted-files")
+	word := secret("file")
+	sent := e2e.File{Kind: "document", Mime: "text/plain", Name: word + "-in.txt", Data: []byte("it says " + word)}
+	made := e2e.File{Kind: "document", Mime: "application/pdf", Name: word + "-out.pdf", Data: []byte("%PDF-1.7\n" + word)}
+	l.attach(l.ask("one"), sent)
+	l.idle()
+	l.sameFiles(sent)
+	pos := l.pos
+	l.share(made)
+	l.got(made)
+	l.pos = pos // the turn's end may have come before the file
+	l.idle()
+	objects := 0
+	for _, where := range l.stack.gate.Holding(t, word) {
+		if strings.HasPrefix(where, "object ") {
+			objects++
+		}
+	}
+	if objects != 2 {
+		t.Fatalf("%s is in %d objects, want one for each file", word, objects)
+	}
+	l.kept(word)
+	var ids []string
+	for _, m := range l.phone.RequestIn(l, "history", l.chat, l.thread, map[string]any{"limit": 200}).Body.Messages {
+		ids = append(ids, m.MessageID)
+	}
+	l.delete("message.delete", map[string]any{"message_ids": ids})
+	l.gone(word)
+	l.forgotten(word)
+}
+
 // TestDeletedWhileHermesIsAway: hermes comes back, days later, and hears of it. Its
 // new process has only the spool's map of rows; or not even that, and finds them by
 // their hashes.

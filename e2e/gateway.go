@@ -37,6 +37,7 @@ type Gateway struct {
 	p    *proc.Process // nil before the first start
 
 	firestore testenv.Emulator
+	bucket    string
 
 	started time.Time // the newest start
 }
@@ -59,12 +60,13 @@ func NewGateway(t testing.TB, bin string, firestore testenv.Emulator) *Gateway {
 		t.Fatal(err)
 	}
 	testenv.Confide(adminToken)
+	bucket := testenv.Bucket(t)
 	return &Gateway{
-		bin: bin, port: "0", out: newOutput(log), firestore: firestore,
+		bin: bin, port: "0", out: newOutput(log), firestore: firestore, bucket: bucket,
 		env: []string{
 			"PATH=" + os.Getenv("PATH"), "HOME=" + os.TempDir(),
 			"IRIS_STORE=firestore", "IRIS_PROJECT=" + firestore.Project, testenv.EnvFirestore + "=" + firestore.Host,
-			"IRIS_BUCKET=" + testenv.Bucket(t), testenv.EnvStorage + "=" + os.Getenv(testenv.EnvStorage),
+			"IRIS_BUCKET=" + bucket, testenv.EnvStorage + "=" + os.Getenv(testenv.EnvStorage),
 			"IRIS_ADDR=127.0.0.1", "IRIS_ADMIN_TOKEN=" + adminToken,
 			"IRIS_LOG=json", "IRIS_PUSH=off", "IRIS_RATE_LIMITS=off",
 			// A race found by the detector is an exit code that every stop looks at.
@@ -146,14 +148,19 @@ func (g *Gateway) Stop() {
 	}
 }
 
-// Holding lists where the gateway keeps a text: documents of the store, and lines
-// that it has logged in all its lives.
+// Holding lists where the gateway keeps a text: documents of the store, objects of
+// the bucket, and lines that it has logged in all its lives.
 func (g *Gateway) Holding(t testing.TB, text string) []string {
 	t.Helper()
 	var found []string
 	for _, document := range testenv.Documents(t, g.firestore) {
 		if strings.Contains(document, text) {
 			found = append(found, "document "+document)
+		}
+	}
+	for _, name := range testenv.Objects(t, g.bucket) {
+		if bytes.Contains(testenv.Object(t, g.bucket, name), []byte(text)) {
+			found = append(found, "object "+name)
 		}
 	}
 	for line := range strings.Lines(g.out.tail(1 << 20)) {

@@ -39,11 +39,29 @@ func Objects(t testing.TB, bucket string) []string {
 	return names
 }
 
+// Object returns the bytes of an object.
+func Object(t testing.TB, bucket, name string) []byte {
+	t.Helper()
+	return fetch(t, http.MethodGet, objectsOf(bucket)+"/"+url.PathEscape(name)+"?alt=media", "")
+}
+
 func objectsOf(bucket string) string { return "/storage/v1/b/" + bucket + "/o" }
 
-// call makes a call of Cloud Storage's JSON interface: tests may not import
-// Google's client.
+// call makes a call whose answer is JSON.
 func call(t testing.TB, method, path, body string, answer any) {
+	t.Helper()
+	data := fetch(t, method, path, body)
+	if answer == nil {
+		return
+	}
+	if err := json.Unmarshal(data, answer); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fetch makes a call of Cloud Storage's JSON interface: tests may not import
+// Google's client.
+func fetch(t testing.TB, method, path, body string) []byte {
 	t.Helper()
 	host := need(t, EnvStorage, "a Cloud Storage emulator")
 	if !strings.Contains(host, "://") {
@@ -64,10 +82,8 @@ func call(t testing.TB, method, path, body string, answer any) {
 	if err == nil && res.StatusCode >= 300 {
 		err = fmt.Errorf("%s %s: %s: %s", method, path, res.Status, data)
 	}
-	if err == nil && answer != nil {
-		err = json.Unmarshal(data, answer)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	return data
 }
