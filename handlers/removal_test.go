@@ -88,8 +88,10 @@ func remove(in *instance, g string) int {
 func (r *removable) closed() {
 	r.Helper()
 	for _, p := range append(r.devices, r.host) {
-		if code := p.closeCode(); code != 4401 {
-			r.Errorf("%s: close code %d, want 4401", p.name, code)
+		// An instance that was told too late has lost track: its peers come again
+		// at once, and hear it then.
+		if code := p.closeCode(); code != 4401 && code != 1001 {
+			r.Errorf("%s: close code %d, want 4401, or 1001 from an instance that lost track", p.name, code)
 		}
 	}
 	for _, in := range []*instance{r.in, r.there} {
