@@ -2,7 +2,8 @@
 # Firestore emulator, Java, gcc, Python, hermes-agent, ruff and mypy is in testenv/, in Go.
 #
 #   make test     everything: lint, the plugin's unit tests, all Go tests with the
-#                 race detector, end to end with a real hermes, 20 s of chaos
+#                 race detector, end to end with a real hermes, 2,000 simulated histories,
+#                 20 s of chaos
 #   make lint     gofmt, go vet, staticcheck; for the plugin ruff and mypy --strict
 #   make terraform  fmt, validate and test of the module in terraform/, as far as
 #                 terraform and its providers are there; says what it skips
@@ -17,7 +18,7 @@ TESTENV := .cache/bin/testenv
 
 CHAOS_TIME ?= 10m
 
-.PHONY: test test-hermes lint terraform bench chaos build testenv all-tests hermes-tests plugin-test go-test chaos-test
+.PHONY: test test-hermes lint terraform bench chaos build testenv all-tests hermes-tests plugin-test go-test simulation chaos-test
 
 # What is missing on this machine is said before anything is built.
 test: testenv
@@ -29,6 +30,7 @@ all-tests:
 	$(MAKE) --no-print-directory terraform
 	$(MAKE) --no-print-directory plugin-test
 	$(MAKE) --no-print-directory go-test
+	$(MAKE) --no-print-directory simulation
 	$(MAKE) --no-print-directory chaos-test
 
 # The dependencies are those of the installed hermes-agent.
@@ -42,6 +44,10 @@ hermes-tests:
 # -count=1: the end-to-end tests build other packages, which the test cache does not see.
 go-test:
 	go test -race -count=1 -timeout=30m $$(go list ./... | grep -v /chaos$$)
+
+# Thousands of histories, without the race detector: it has seen 300 of them in go-test.
+simulation:
+	go test -count=1 -timeout=10m ./handlers/simtest -run='^TestSimulation$$' -sim.histories=2000
 
 # By itself, because its gateways have deadlines that the load of other tests would miss.
 # A seed of its own each time: what it prints replays a failure, about.
