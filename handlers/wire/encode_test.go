@@ -58,6 +58,11 @@ func BenchmarkEncode(b *testing.B) {
 		"update": wire.MessageUpdate{MessageID: "m_ABCDEFGHIJKLMNOPQRSTUVWXYZ", Text: program},
 		"stop": wire.MessageStop{MessageID: "m_ABCDEFGHIJKLMNOPQRSTUVWXYZ", FinalText: program, Model: "qwen3-27b", Tokens: 400,
 			Runtime: &iris.Runtime{Model: "qwen3-27b", ContextPct: 38, Cwd: "~", Latency: 22.5}},
+		"message":    wire.Message{MessageID: "m_ABCDEFGHIJKLMNOPQRSTUVWXYZ", Role: iris.RoleUser, Text: "How is the weather in Oslo?", TS: 1724000000000},
+		"tool.start": wire.ToolStart{Index: 3, Name: "terminal", Preview: "pytest -q", Args: map[string]any{"command": "pytest -q"}},
+		"tool.end":   wire.ToolEnd{Index: 3, Name: "terminal", OK: true, Duration: 12.4, OutputPreview: "12 passed"},
+		"agent.busy": wire.AgentBusy{Reason: "processing"},
+		"typing":     wire.Typing{On: true},
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -92,6 +97,8 @@ func BenchmarkDecode(b *testing.B) {
 		"send-golden": golden(b, "message.send.request.json"),
 		"send-4KB":    []byte(`{"v":1,"id":7,"type":"message.send","chat_id":"android:default","payload":{"text":` + string(code) + `}}`),
 		"ping":        golden(b, "ping.request.json"),
+		"sync":        golden(b, "sync.request.json"),
+		"read":        golden(b, "read.receipt.request.json"),
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
