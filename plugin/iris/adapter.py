@@ -230,7 +230,8 @@ class Adapter(Asking, Sharing, BasePlatformAdapter):  # type: ignore[misc]  # he
         task = asyncio.current_task()
         if task:
             # hermes frees the lane only when its task ends, after this call.
-            task.add_done_callback(lambda _: self._inbox.ended(lane))
+            answered = self._inbox.unbegun(lane)
+            task.add_done_callback(lambda _: self._inbox.ended(lane, answered))
 
     async def interrupt_session_activity(
         self, session_key: str, chat_id: str, metadata: Body | None = None

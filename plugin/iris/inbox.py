@@ -167,11 +167,17 @@ class Inbox:
         if queue and queue.handed and queue.handed.message_id == message_id:
             self._finish_handed(queue)
 
-    def ended(self, lane: Lane) -> None:
-        """A turn is over, and hermes' task with it."""
+    def unbegun(self, lane: Lane) -> Inbound | None:
+        """Return the message that hermes has and has begun no turn for."""
         queue = self._lanes.get(lane)
-        if queue and queue.handed:
-            # hermes answered it inside of the turn that is over now.
+        return queue.handed if queue else None
+
+    def ended(self, lane: Lane, answered: Inbound | None) -> None:
+        """A turn is over, and hermes' task with it. answered is the message that was unbegun at its end:
+        hermes has answered it inside. One that was handed over since begins a turn of its own.
+        """
+        queue = self._lanes.get(lane)
+        if queue and answered and queue.handed is answered:
             self._finish_handed(queue)
         self._advance(lane)
 

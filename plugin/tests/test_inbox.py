@@ -131,8 +131,9 @@ class InboxCase(unittest.IsolatedAsyncioTestCase):
         await self.settle()
 
     async def end(self, lane: Lane = LANE) -> None:
+        answered = self.inbox.unbegun(lane)
         self.hermes.running.discard(lane)
-        self.inbox.ended(lane)
+        self.inbox.ended(lane, answered)
         await self.settle()
 
 
@@ -203,6 +204,19 @@ class InboxTest(InboxCase):
         await self.end()
         self.assertEqual(self.hermes.finished, [1])
 
+    async def test_handed_over_between_a_turn_and_its_task(self) -> None:
+        """hermes has freed the lane, and says a moment later that its task has ended."""
+        await self.offer(item(1), item(2), item(3))
+        self.inbox.started(LANE, "m_1")
+        answered = self.inbox.unbegun(LANE)
+        self.hermes.running.discard(LANE)
+        self.hermes.hands.clear()
+        await asyncio.wait_for(self.hermes.hands.wait(), 10)  # the inbox has looked again
+        self.hermes.running.discard(LANE)  # hermes has the second, but not begun
+        self.inbox.ended(LANE, answered)
+        await self.settle()
+        self.assertEqual((self.hermes.handed, self.hermes.finished), ([1, 2], [1]))
+
     async def test_taken_without_a_turn_is_done_and_the_next_goes(self) -> None:
         self.hermes.accept = False
         await self.offer(item(1), item(2))
@@ -218,7 +232,7 @@ class InboxTest(InboxCase):
     async def test_looks_again_when_hermes_frees_the_lane_without_a_word(self) -> None:
         await self.offer(item(1), item(2))
         self.inbox.started(LANE, "m_1")
-        self.inbox.ended(LANE)  # hermes still holds the lane
+        self.inbox.ended(LANE, None)  # hermes still holds the lane
         self.assertEqual(self.hermes.handed, [1])
         self.hermes.running.clear()
         self.hermes.hands.clear()
@@ -391,7 +405,7 @@ class DeletionTest(InboxCase):
 
         with unittest.mock.patch.object(self.hermes, "forget", slow):
             await self.offer(deletion(1, "m_9"), item(2))
-            self.inbox.ended(LANE)  # of a command that ran beside
+            self.inbox.ended(LANE, None)  # of a command that ran beside
             await self.settle()
             self.assertEqual((self.hermes.handed, self.hermes.finished), ([], []))
             gate.set()
