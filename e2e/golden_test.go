@@ -187,7 +187,7 @@ func settle(run []e2e.Frame) {
 var (
 	measured = map[string]bool{"ts": true, "expires_at": true, "tokens": true, "latency": true, "duration": true, "context_pct": true, "cost": true}
 	anID     = regexp.MustCompile(`\b(m|pr|t|md)_[0-9A-Za-z_-]{16,}|\bcall-[0-9]+|\b[0-9a-f]{12}\b`)
-	chance   = regexp.MustCompile(`✦ Tip: [^"]*|http://127\.0\.0\.1:[0-9]+|(retrying \([0-9]/[0-9]\))(?: in [0-9]+s)?`)
+	chance   = regexp.MustCompile(`✦ Tip: (?:[^"\\]|\\.)*|http://127\.0\.0\.1:[0-9]+|(retrying \([0-9]/[0-9]\))(?: in [0-9]+s)?`)
 )
 
 func (n *names) plain(payload map[string]any) string {
