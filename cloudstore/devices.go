@@ -30,7 +30,7 @@ func (s *Store) Token(ctx context.Context, hash string) (iris.Token, error) {
 // when its gateway is gone.
 func (s *Store) CreateToken(ctx context.Context, t iris.Token) error {
 	ref := s.token(t.Hash)
-	_, err := s.within(ctx, t.Gateway, ref, func(tx *firestore.Transaction) error { return tx.Create(ref, newTokenDoc(t)) })
+	_, err := s.within(ctx, t.Gateway, ref, func(tx *firestore.Transaction, _ gatewayDoc) error { return tx.Create(ref, newTokenDoc(t)) })
 	if status.Code(err) == codes.AlreadyExists {
 		return rows.TokenExists()
 	}

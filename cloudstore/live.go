@@ -37,10 +37,20 @@ func (s *Store) live(g, turn string) *firestore.DocumentRef {
 }
 
 // CreateLive adds the live document of a turn, or replaces it; CodeNotFound
-// when the gateway is gone. It costs a read and a write.
+// when the gateway is gone, or its host is not attached to the writer: whoever
+// it is attached to by now has read the documents, and would not know of this
+// one. It costs a read and a write.
 func (s *Store) CreateLive(ctx context.Context, g string, l iris.Live) error {
-	ref := s.live(g, l.Turn)
-	_, err := s.within(ctx, g, ref, func(tx *firestore.Transaction) error { return tx.Set(ref, newLiveDoc(l)) })
+	ref, elsewhere := s.live(g, l.Turn), false
+	_, err := s.within(ctx, g, ref, func(tx *firestore.Transaction, gw gatewayDoc) error {
+		if elsewhere = gw.Host.Link.Instance != l.Writer; elsewhere {
+			return rows.NotAttached(l)
+		}
+		return tx.Set(ref, newLiveDoc(l))
+	})
+	if elsewhere {
+		return rows.NotAttached(l)
+	}
 	return wrap(ctx, err, "creating the live document of %s", l.Turn)
 }
 

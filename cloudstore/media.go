@@ -99,7 +99,7 @@ func (s mediaRows) query(ctx context.Context, g string, q firestore.Query) ([]me
 // CreateMediaRow implements media.Rows.
 func (s mediaRows) CreateMediaRow(ctx context.Context, g string, r media.Row) (any, error) {
 	ref := s.doc(g, r.ID)
-	at, err := s.within(ctx, g, ref, func(tx *firestore.Transaction) error { return tx.Create(ref, newMediaDoc(r)) })
+	at, err := s.within(ctx, g, ref, func(tx *firestore.Transaction, _ gatewayDoc) error { return tx.Create(ref, newMediaDoc(r)) })
 	if status.Code(err) == codes.AlreadyExists {
 		return nil, rows.MediaExists(r.ID)
 	}

@@ -124,15 +124,19 @@ func (s *Store) EndRemoval(ctx context.Context, g string) error {
 // CodeNotFound then. What is added from outside of the log needs this, or a
 // removal would leave it behind. It costs a read and a write, and returns when
 // that was.
-func (s *Store) within(ctx context.Context, g string, ref *firestore.DocumentRef, add func(*firestore.Transaction) error) (time.Time, error) {
+func (s *Store) within(ctx context.Context, g string, ref *firestore.DocumentRef, add func(*firestore.Transaction, gatewayDoc) error) (time.Time, error) {
 	gone, done := false, new(firestore.CommitResponse)
 	err := s.client.RunTransaction(ctx, func(_ context.Context, tx *firestore.Transaction) error {
-		_, err := tx.Get(s.gateway(g))
+		snap, err := tx.Get(s.gateway(g))
 		s.spend(Read, "gateways", 1)
 		if gone = missing(err); err != nil {
 			return err
 		}
-		return add(tx)
+		var doc gatewayDoc
+		if err := snap.DataTo(&doc); err != nil {
+			return err
+		}
+		return add(tx, doc)
 	}, firestore.WithCommitResponseTo(done))
 	s.spent(Write, ref, err)
 	switch {

@@ -146,8 +146,19 @@ func liveData(message string) string {
 
 func (w *world) live(l iris.Lane, data string) {
 	w.Helper()
-	if err := w.store.(*memstore.Store).CreateLive(w.Context(), w.g, iris.Live{Turn: "tn", Lane: l, Data: data}); err != nil {
-		w.Fatal(err)
+	leaveLive(w.T, w.store, w.g, iris.Live{Turn: "tn", Lane: l, Data: data})
+}
+
+// leaveLive makes a live document as if the instance did that has the host.
+func leaveLive(t *testing.T, s store, g string, l iris.Live) {
+	t.Helper()
+	gw, err := s.Gateway(t.Context(), g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Writer = gw.Host.Link.Instance
+	if err := s.CreateLive(t.Context(), g, l); err != nil {
+		t.Fatal(err)
 	}
 }
 

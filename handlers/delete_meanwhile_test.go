@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"iris-gateway/cloudstore/memstore"
-	"iris-gateway/handlers/hub"
 	"iris-gateway/handlers/link"
 	"iris-gateway/handlers/push"
 	"iris-gateway/iris"
@@ -92,12 +91,9 @@ func TestDeleteWhatWasBeingWritten(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, e *everywhere) {
 		w := newWorld(t, e.store, e.logged)
-		w.host.drop()
 		data, _ := json.Marshal(link.Turn{Turn: "tn", ChatID: lane, Messages: []link.TurnMessage{{MessageID: "a1", Text: "xyzzysecret"}, {MessageID: "a2", Text: "stays"}}})
-		err := e.store.(hub.LiveStore).CreateLive(t.Context(), w.g, iris.Live{Turn: "tn", Lane: iris.Lane{ChatID: lane}, Data: string(data)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		leaveLive(t, e.store, w.g, iris.Live{Turn: "tn", Lane: iris.Lane{ChatID: lane}, Data: string(data)})
+		w.host.drop()
 		w.answered(w.ask("message.delete", iris.Lane{}, messageIDs("a1")), "message.deleted")
 		e.gone("xyzzysecret")
 		e.there("stays")

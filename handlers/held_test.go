@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +20,7 @@ type heldStore struct {
 	commits, texts, rows gate         // rows: of messages, for reading
 	lives                chan string  // told of the data of each live document that was passed on
 	created              atomic.Int32 // calls that make a live document, or replace it
+	unanswered           atomic.Bool  // a live document is made, but the answer lost
 }
 
 // gate holds calls back.
@@ -61,7 +63,11 @@ func (s *heldStore) Message(ctx context.Context, g, id string) (iris.Message, er
 func (s *heldStore) CreateLive(ctx context.Context, g string, l iris.Live) error {
 	s.created.Add(1)
 	s.texts.pass()
-	return s.Store.CreateLive(ctx, g, l)
+	err := s.Store.CreateLive(ctx, g, l)
+	if s.unanswered.Load() {
+		return errors.New("no answer")
+	}
+	return err
 }
 
 func (s *heldStore) UpdateLive(ctx context.Context, g string, l iris.Live) error {
@@ -283,6 +289,27 @@ func TestLiveDocumentEndsWithItsTurn(t *testing.T) {
 	}
 }
 
+// Nobody knows whether a live document was made: it ends with its turn all the
+// same.
+func TestUnansweredLiveDocument(t *testing.T) {
+	t.Parallel()
+	s, held, free, g, hostToken := twoInstances(t)
+	phone := free.device(held.pair(g), "d1")
+	phone.next("status")
+	host, _ := held.host(hostToken, "e1", 0, 0, "")
+	s.unanswered.Store(true)
+	host.event(1, "turn.start", "tn1", turnStart)
+	host.event(0, "send", "tn1", `{"message_id":"a1","text":"One ▉","streaming":true}`)
+	phone.next("message.start") // by the document
+	host.event(0, "edit", "tn1", `{"message_id":"a1","text":"One two ▉"}`)
+	phone.next("message.update") // it is written again
+	host.event(2, "turn.end", "tn1", `{"outcome":"completed"}`)
+	phone.next("agent.idle")
+	if lives, err := s.Lives(t.Context(), g); err != nil || len(lives) > 0 {
+		t.Errorf("with the end of the turn the live documents %v are left (%v)", lives, err)
+	}
+}
+
 // The live document of a turn that is over is ignored, also by an instance that
 // opens the gateway only now.
 func TestGhost(t *testing.T) {
@@ -294,10 +321,7 @@ func TestGhost(t *testing.T) {
 	phone := held.device(held.pair(g), "d1")
 	phone.next("status")
 	ghost := `{"turn":"tn0","chat_id":"android:default","thread_id":null,"started_at":1,"messages":[{"message_id":"a0","text":"Boo"}],"tools":[],"prompts":[]}`
-	err := s.Store.CreateLive(t.Context(), g, iris.Live{Turn: "tn0", Lane: iris.Lane{ChatID: lane}, Data: ghost})
-	if err != nil {
-		t.Fatal(err)
-	}
+	leaveLive(t, s.Store, g, iris.Live{Turn: "tn0", Lane: iris.Lane{ChatID: lane}, Data: ghost})
 	for !strings.Contains(<-s.lives, "Boo") {
 	}
 	host.event(2, "notice", "", `{"key":"k","text":"behind it"}`)

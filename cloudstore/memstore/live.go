@@ -11,11 +11,16 @@ import (
 )
 
 // CreateLive adds the live document of a turn, or replaces it; CodeNotFound
-// when the gateway is gone.
+// when the gateway is gone, or its host is not attached to the writer: whoever
+// it is attached to by now has read the documents, and would not know of this
+// one.
 func (s *Store) CreateLive(ctx context.Context, g string, l iris.Live) error {
 	return s.changeLive(ctx, g, func(gw *gateway) error {
 		if err := s.within(g); err != nil {
 			return err
+		}
+		if gw.row.Host.Link.Instance != l.Writer {
+			return rows.NotAttached(l)
 		}
 		gw.setLive(l)
 		return nil

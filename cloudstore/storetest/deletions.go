@@ -175,7 +175,7 @@ func testMessages(f *fixture) {
 
 // A live document loses a message, whoever writes it meanwhile.
 func testEditLive(f *fixture) {
-	f.gateway()
+	f.attached("w")
 	noError(f.T, f.EditLive(f.ctx, f.g, "unknown", func(l iris.Live) (iris.Live, bool) { return l, true }))
 	live := iris.Live{Turn: "t/1", Lane: iris.Lane{ChatID: "c"}, Writer: "w", Data: "old", At: stored(time.Now())}
 	noError(f.T, f.CreateLive(f.ctx, f.g, live))

@@ -16,15 +16,22 @@ func aLive(turn, data string) iris.Live {
 	}
 }
 
+// attached makes the gateway, its host attached to an instance.
+func (f *fixture) attached(instance string) {
+	f.Helper()
+	f.gateway()
+	noError(f.T, f.change(iris.SetHostLink{Link: iris.Link{ID: "l_" + instance, Instance: instance}}))
+}
+
 // Tail: "After its creation only Update (a late one gets NotFound; a late Set
 // would leave a ghost); deleted in the batch that ends the turn."
 func testLive(f *fixture) {
-	f.gateway()
+	f.attached("w_1")
 	noError(f, f.CreateLive(f.ctx, f.g, aLive("tn_1", "a")))
 	noError(f, f.UpdateLive(f.ctx, f.g, aLive("tn_1", "b")))
 	f.wantLives(aLive("tn_1", "b"))
 	noError(f, f.Append(f.ctx, f.g, iris.Commit{
-		Entry: iris.Entry{Cursor: 2, Writer: "w_1", First: 1}, Changes: []iris.Change{iris.DropLive{Turn: "tn_1"}},
+		Entry: iris.Entry{Cursor: 3, Writer: "w_1", First: 1}, Changes: []iris.Change{iris.DropLive{Turn: "tn_1"}},
 	}))
 	f.wantLives()
 	if err := f.UpdateLive(f.ctx, f.g, aLive("tn_1", "c")); iris.ErrorCode(err) != iris.CodeNotFound {
@@ -42,12 +49,24 @@ func testLive(f *fixture) {
 	f.wantLives()
 }
 
+// The instance that had the host creates a document only when it is attached to
+// another one: that has read the documents before, and would leave this one
+// behind. What is there can still be updated.
+func testLiveElsewhere(f *fixture) {
+	f.attached("w_1")
+	noError(f, f.CreateLive(f.ctx, f.g, aLive("tn_1", "a")))
+	noError(f, f.change(iris.SetHostLink{Link: iris.Link{ID: "l_w_2", Instance: "w_2"}}))
+	code(f, f.CreateLive(f.ctx, f.g, aLive("tn_2", "late")), iris.CodeNotFound)
+	noError(f, f.UpdateLive(f.ctx, f.g, aLive("tn_1", "b")))
+	f.wantLives(aLive("tn_1", "b"))
+}
+
 // A refused commit drops no live document, and makes none.
 func testLiveAtomic(f *fixture) {
-	f.gateway()
+	f.attached("w_1")
 	noError(f, f.CreateLive(f.ctx, f.g, aLive("tn_1", "a")))
 	err := f.Append(f.ctx, f.g, iris.Commit{
-		Entry: iris.Entry{Cursor: 2, Writer: "w_1", First: 1},
+		Entry: iris.Entry{Cursor: 3, Writer: "w_1", First: 1},
 		Changes: []iris.Change{
 			iris.DropLive{Turn: "tn_1"}, iris.PutLive{Live: aLive("tn_1", "b")}, iris.PutLive{Live: aLive("tn_2", "c")}, iris.SetBusy{Lane: iris.Lane{ChatID: "none"}, Turn: ""},
 		},
@@ -60,7 +79,7 @@ func testLiveAtomic(f *fixture) {
 
 // A follower sees what is there, and every later state at least at its end.
 func testFollowLive(f *fixture) {
-	f.gateway()
+	f.attached("w_1")
 	noError(f, f.CreateLive(f.ctx, f.g, aLive("tn_1", "a")))
 	ctx, cancel := context.WithCancel(f.ctx)
 	seen, done := make(chan []iris.Live, 100), make(chan error, 1)

@@ -86,6 +86,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"all or nothing", testAtomic},
 		{"live documents", testLive},
 		{"live documents and a refusal", testLiveAtomic},
+		{"live documents of a host that is elsewhere", testLiveElsewhere},
 		{"follow live documents", testFollowLive},
 		{"what is never taken", testRejected},
 		{"large entry", testLargeEntry},

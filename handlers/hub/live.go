@@ -19,7 +19,9 @@ const (
 
 // LiveStore keeps the live documents (log.md, "Tail").
 type LiveStore interface {
-	// CreateLive adds the document of a turn; one that exists is replaced.
+	// CreateLive adds the document of a turn; one that exists is replaced. An
+	// iris.Error with CodeNotFound says that the host is not attached to the
+	// writer any more.
 	CreateLive(ctx context.Context, gateway string, live iris.Live) error
 	// UpdateLive replaces the document, which must exist: an iris.Error with
 	// CodeNotFound says that the turn has ended.
@@ -36,7 +38,7 @@ type LiveStore interface {
 // liveDocs keeps the live documents of the turns that the host attached here
 // runs. It belongs to the actor.
 type liveDocs struct {
-	kept    map[string]string // data by turn, as written last
+	kept    map[string]string // data by turn, as written last; "" for one that may be there
 	timer   *time.Timer
 	writing bool
 	again   bool // something changed while a write was under way
@@ -86,8 +88,8 @@ func (a *Actor) writeLive() {
 	}
 	l.writing = true
 	known := make(map[string]bool, len(l.kept))
-	for turn := range l.kept {
-		known[turn] = true
+	for turn, data := range l.kept {
+		known[turn] = data != ""
 	}
 	a.Go(func(ctx context.Context) {
 		written := a.g.writeLives(ctx, changed, known)
@@ -129,9 +131,10 @@ func (a *Actor) KeepLive(h *Host) []iris.Change {
 	return changes
 }
 
-// writeLives writes documents and returns those that were written. After its
-// creation a document is only updated: a late write must not leave a ghost of
-// a turn that has ended.
+// writeLives writes documents and returns those that were written; one whose
+// creation was not answered is returned without data. After its creation a
+// document is only updated: a late write must not leave a ghost of a turn that
+// has ended.
 func (g *Gateway) writeLives(ctx context.Context, lives []iris.Live, known map[string]bool) []iris.Live {
 	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
@@ -145,9 +148,13 @@ func (g *Gateway) writeLives(ctx context.Context, lives []iris.Live, known map[s
 		switch {
 		case err == nil:
 			written = append(written, live)
-		case iris.ErrorCode(err) == iris.CodeNotFound: // the turn has ended
+		case iris.ErrorCode(err) == iris.CodeNotFound: // the turn has ended, or its host is elsewhere
 		default:
 			g.log.Warn("write live document", "turn", live.Turn, "err", err)
+			if !known[live.Turn] {
+				live.Data = ""
+				written = append(written, live)
+			}
 		}
 	}
 	return written
@@ -181,12 +188,21 @@ func (a *Actor) wroteLive(written []iris.Live, known map[string]bool) {
 // DropLive removes a document whose turn has ended.
 func (a *Actor) DropLive(turn string) {
 	a.Go(func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, commitTimeout)
-		defer cancel()
-		if err := a.g.hub.cfg.Store.DropLive(ctx, a.g.ID, turn); err != nil {
-			a.g.log.Warn("drop live document", "turn", turn, "err", err)
+		for try := 0; ctx.Err() == nil; try++ {
+			err := a.g.dropLive(ctx, turn)
+			if err == nil {
+				return
+			}
+			a.g.log.Warn("drop live document", "turn", turn, "try", try, "err", err)
+			pause(ctx, backoff(try))
 		}
 	})
+}
+
+func (g *Gateway) dropLive(ctx context.Context, turn string) error {
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	defer cancel()
+	return g.hub.cfg.Store.DropLive(ctx, g.ID, turn)
 }
 
 // EndLive returns the changes that remove the documents of turns that are no

@@ -40,6 +40,11 @@ func NoLive(turn string) *iris.Error {
 	return iris.Errorf(iris.CodeNotFound, "turn %q has ended", turn)
 }
 
+// NotAttached says that a live document's writer does not have the host.
+func NotAttached(l iris.Live) *iris.Error {
+	return iris.Errorf(iris.CodeNotFound, "the host of turn %q is not attached to %q", l.Turn, l.Writer)
+}
+
 // NoPairing says that a gateway has no unused pairing with this id.
 func NoPairing(id string) *iris.Error {
 	return iris.Errorf(iris.CodeNotFound, "no pairing %q: it was used, or has expired", id)
