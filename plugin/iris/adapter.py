@@ -1,30 +1,27 @@
-"""The adapter: hermes' calls → events, people's messages → hermes (hermes.md §2, §7).
+"""The adapter: hermes' calls → events (hermes.md §2).
 
 Every method returns at once and never fails: a send that fails or waits makes hermes repeat and double texts
-(hermes.md §0.2). Prompts and pickers are in its base class Asking, files that hermes sends in Sharing.
+(hermes.md §0.2). In its base classes: prompts and pickers in Asking, files that hermes sends in Sharing, what
+people say in Serving.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-import time
-from pathlib import Path
 from typing import Any
 
 from gateway.config import Platform
 from gateway.platforms.base import (
     BasePlatformAdapter,
     MessageEvent,
-    MessageType,
     ProcessingOutcome,
     SendResult,
 )
 
-from . import attachment, hermes, jobs, settings
+from . import hermes, jobs, settings
 from .archive import Archive
 from .asking import Asking
-from .attachment import Attachment, Files
+from .attachment import Files
 from .events import Body, Event
 from .history import Said
 from .hooks import Hooks
@@ -32,24 +29,19 @@ from .host import Host
 from .ids import mint
 from .inbox import TASK_NAME, Inbox
 from .lanes import Lane
-from .prompts import APPROVAL_WORDS, Prompts
+from .prompts import Prompts
 from .sent import Sent, SentMessages
+from .serving import Serving
 from .sharing import Sharing
 from .spool import Inbound
 from .titles import Titles
 from .turns import Turn
 
-log = logging.getLogger(__name__)
-
 NAME = "iris"
 MAX_MESSAGE = 100_000  # characters; a 60 kB answer stays one message
-INTERRUPT = 5.0  # seconds after which an agent is released from its clarify though nobody told it to stop
-
-#: The person behind all devices: hermes would keep apart what belongs together if each device were a user.
-USER = "owner"
 
 
-class Adapter(Asking, Sharing, BasePlatformAdapter):  # type: ignore[misc]  # hermes is not there when types are checked
+class Adapter(Asking, Sharing, Serving, BasePlatformAdapter):  # type: ignore[misc]  # hermes is not there when types are checked
     """Platform `iris` of one hermes process."""
 
     MAX_MESSAGE_LENGTH = MAX_MESSAGE
@@ -241,117 +233,6 @@ class Adapter(Asking, Sharing, BasePlatformAdapter):  # type: ignore[misc]  # he
             lane_turn.stopped = True
         await super().interrupt_session_activity(session_key, chat_id)
 
-    # --- inbox.Port: what people say ---
-
-    async def prepare(self, item: Inbound) -> None:
-        """Bring the files of a person's message into hermes' cache."""
-        got = [(a, await self._bring(item, a)) for a in map(Attachment.of, item.body["media"])]
-        self._files[item.cursor, item.item] = await asyncio.to_thread(attachment.gather, got)
-
-    async def _bring(self, item: Inbound, wanted: Attachment) -> Path | str:
-        """Fetch a file; returns its path, or why it cannot be had."""
-        limit = hermes.inbound_limit()
-        if limit and wanted.size > limit:
-            return f"it has {wanted.size} bytes, gateway.max_inbound_media_bytes allows {limit}"
-        folder = hermes.cache(wanted.folder)
-        if folder is None:
-            return "hermes has no cache folder"
-        return await self._host.fetch(wanted, folder / wanted.name(item.lane, item.message_id))
-
-    async def hand(self, item: Inbound) -> None:
-        """Give a person's message to hermes (hermes.md §7.1)."""
-        body = item.body
-        files = self._files.pop((item.cursor, item.item), Files("TEXT"))
-        quoted = body.get("reply_to") if isinstance(body.get("reply_to"), dict) else None
-        event = MessageEvent(
-            text="\n\n".join((str(body.get("text") or ""), *files.notes)).strip(),
-            message_type=MessageType[files.type],
-            media_urls=list(files.paths),
-            media_types=list(files.mimes),
-            source=self._source(item.lane, body),
-            message_id=item.message_id or None,
-            reply_to_message_id=quoted.get("message_id") if quoted else None,
-            reply_to_text=quoted.get("text") if quoted else None,
-            reply_to_is_own_message=bool(quoted and quoted.get("role") == "assistant"),
-        )
-        await self.handle_message(event)
-        self._settle(item.lane, event.text)
-
-    async def answer(self, item: Inbound) -> str:
-        """Give an answer to hermes; what the command says to it is sent here, since nobody else does."""
-        value, text = item.body.get("value"), str(item.body.get("text") or "")
-        prompt = str(item.body.get("prompt_id") or "")
-        error, reply = await self.prompts.answer(prompt, None if value is None else str(value), text)
-        said, _ = self._unwrap_ephemeral(reply)
-        if said:
-            thread = item.lane.hermes_thread
-            await self.send(
-                item.lane.hermes_chat, str(said), metadata={"thread_id": thread} if thread else None
-            )
-        return error
-
-    def steer(self, lane: Lane, text: str) -> bool:
-        return hermes.steer(self.gateway_runner, self._key(self._source(lane, {})), text)
-
-    def rename(self, lane: Lane, name: str) -> None:
-        if name and not lane.thread_id:
-            self._names[lane.chat_id] = name
-
-    def become(self, item: Inbound) -> None:
-        self._host.become(item)
-
-    async def stop(self, lane: Lane) -> None:
-        """Interrupt what runs, and release a clarify that waits (hermes.md §7.2)."""
-        key = self._key(self._source(lane, {}))
-        await self.interrupt_session_activity(key, lane.hermes_chat)
-        if hermes.clarify_open(key):
-            await self._interrupted(key)
-            hermes.clear_clarify(key)
-
-    async def _interrupted(self, key: str) -> None:
-        """Wait until hermes has told the agent, which it does within 200 ms. One released from its clarify
-        before that calls the model once more. To tell it from here as well is no cure: then hermes' word
-        comes after the turn, and the agent takes it for the next message.
-        """
-        until = time.monotonic() + INTERRUPT
-        while not hermes.interrupted(self.gateway_runner, key) and time.monotonic() < until:
-            await asyncio.sleep(0.02)
-
-    def busy(self, lane: Lane) -> bool:
-        if hermes.refusing(self.gateway_runner):
-            # A message would only get a refusal now; in the spool it waits for the next start.
-            return True
-        if self._host.turns.all_of(lane):
-            return True
-        # hermes keeps a lane for a moment after its turn: a message then would count as an interruption.
-        return self._key(self._source(lane, {})) in getattr(self, "_active_sessions", {})
-
-    def awaited(self, lane: Lane, text: str) -> bool:
-        if self.prompts.waiting(lane, "approval") and text.lower() in APPROVAL_WORDS:
-            return True
-        return hermes.clarify_open(self._key(self._source(lane, {})))
-
-    def restoring(self) -> bool:
-        runner = self.gateway_runner
-        return runner is None or bool(getattr(runner, "_startup_restore_in_progress", False))
-
-    def finish(self, item: Inbound) -> None:
-        self._files.pop((item.cursor, item.item), None)
-        self._host.finish(item)
-
-    def report(self, item: Inbound, error: str) -> None:
-        self._host.report(item, error)
-
-    def busy_lanes(self, lane: Lane) -> list[Lane]:
-        """The lanes in which something runs, of a channel those of its threads too."""
-        return [other for other in self._host.turns.lanes() if lane.covers(other)]
-
-    async def forget(self, item: Inbound) -> None:
-        await self._archive.forget(item, self._key(self._source(item.lane, {})))
-
-    async def forget_lane(self, lane: Lane) -> None:
-        await self._archive.forget_lane(lane)
-
     # --- helpers ---
 
     def _said(self, turn: Turn, event: MessageEvent) -> list[Said]:
@@ -375,30 +256,8 @@ class Adapter(Asking, Sharing, BasePlatformAdapter):  # type: ignore[misc]  # he
         turn = self._host.turns.of(lane, answers)
         return turn.id if turn else None
 
-    def _settle(self, lane: Lane, typed: str) -> None:
-        """A message was handled: it may have been the answer to a confirmation."""
-        if self.prompts.waiting(lane, "confirm"):
-            key = self._key(self._source(lane, {}))
-            self.prompts.confirm_over(key, hermes.confirm_pending(key), typed)
-
     def _lane(self, event: MessageEvent) -> Lane:
         return Lane.of_hermes(event.source.chat_id, event.source.thread_id)
-
-    def _source(self, lane: Lane, body: Body) -> Any:
-        channel = body.get("channel") if isinstance(body.get("channel"), dict) else None
-        if channel and channel.get("name"):
-            self._names[lane.chat_id] = str(channel["name"])
-        return self.build_source(
-            chat_id=lane.hermes_chat,
-            chat_name=self._names.get(lane.chat_id) or lane.chat_id,
-            chat_type="dm",
-            user_id=USER,
-            thread_id=lane.hermes_thread,
-            message_id=str(body.get("message_id") or "") or None,
-        )
-
-    def _key(self, source: Any) -> str:
-        return hermes.session_key(source, getattr(self.config, "extra", None) or {})
 
 
 def _source(event: MessageEvent) -> str:

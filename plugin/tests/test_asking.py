@@ -151,7 +151,7 @@ class AskingTest(AdapterCase):
         entry = clarify_gateway.register("cl_6", KEY, "Which?", ["red"])
         self.addCleanup(clarify_gateway.clear_session, KEY)
         self.adapter.gateway_runner = runner(KEY, SimpleNamespace(is_interrupted=False))
-        with mock.patch("iris.adapter.INTERRUPT", 0.1):
+        with mock.patch("iris.serving.INTERRUPT", 0.1):
             await self.adapter.stop(LANE)
         self.assertTrue(entry.event.is_set())
 
