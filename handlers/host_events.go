@@ -36,22 +36,23 @@ func (h *hostSession) take(a *hub.Actor, ev link.Event, more beside, malformed e
 	}
 	if err != nil {
 		h.log.Warn("event dropped", "kind", ev.Kind, "seq", ev.Seq, "err", err)
-		frames, more = h.notice(a, ev, err), nil
+		frames, more = h.notice(a, ev.Seq, fmt.Sprintf("the event %q", printable(ev.Kind)), err), nil
 	}
 	h.publish(a, ev.Seq, ev.Lane(), frames, more, done)
 	h.settle(a, h.taken)
 }
 
-// notice shows a person that something of the host was dropped.
-func (h *hostSession) notice(a *hub.Actor, ev link.Event, err error) []turn.Frame {
-	if ev.Seq == 0 {
+// notice shows a person that something of the host was dropped: what, and why.
+// Of live events (seq 0) nothing is said.
+func (h *hostSession) notice(a *hub.Actor, seq int64, what string, err error) []turn.Frame {
+	if seq == 0 {
 		return nil
 	}
 	return []turn.Frame{{
 		Lane: iris.Lane{ChatID: a.State().Gateway.DefaultChat}, Durable: true,
 		Payload: wire.Notification{
 			Kind: "generic", Title: "Something of the agent was lost", TS: time.Now().UnixMilli(),
-			Body: fmt.Sprintf("The gateway could not take a %s of the host: %s", printable(ev.Kind), public(err).Message),
+			Body: fmt.Sprintf("The gateway could not take %s of the agent: %s", what, public(err).Message),
 		},
 	}}
 }
@@ -205,9 +206,7 @@ func (h *hostSession) committed(a *hub.Actor, seq, upTo int64, r hub.Result) {
 	case errors.Is(err, iris.ErrRefused): // its lane was deleted meanwhile
 	default:
 		h.log.Error("event dropped", "seq", seq, "err", err)
-		if seq > 0 {
-			h.publish(a, 0, iris.Lane{}, h.notice(a, link.Event{Seq: seq, Kind: "event"}, err), nil, nil)
-		}
+		h.publish(a, 0, iris.Lane{}, h.notice(a, seq, "an event", err), nil, nil)
 	}
 	h.ackLater(upTo)
 }

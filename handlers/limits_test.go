@@ -167,3 +167,27 @@ func TestFailedHellosIPv6(t *testing.T) {
 		t.Errorf("the eleventh of one network ends with %d, want 4429", last)
 	}
 }
+
+// Commit: "An item above 700 KiB is refused where it comes in, never queued: it
+// would block everything behind it." It is dropped, a person is told, and what
+// comes behind it goes on.
+func TestItemTooLargeForTheLog(t *testing.T) {
+	t.Parallel()
+	in := start(t, memstore.New())
+	g, hostToken := in.gateway()
+	phone := in.device(in.pair(g), "d1")
+	phone.next("status")
+	host, _ := in.host(hostToken, "e1", 0, 0, "")
+	host.event(1, "notice", "", fmt.Sprintf(`{"key":"k","text":%q}`, strings.Repeat("x", 800<<10)))
+	host.event(2, "notice", "", `{"key":"k","text":"behind it"}`)
+	const dropped = "The gateway could not take an event of the agent: too large: 819327 bytes, at most 716800 fit into an entry"
+	left := map[string]bool{dropped: true, "behind it": true} // in either order
+	for range len(left) {
+		text := phone.next("notification").text("body")
+		if !left[text] {
+			t.Errorf("notification of %d bytes, %.200q", len(text), text)
+		}
+		delete(left, text)
+	}
+	host.acked(2)
+}
