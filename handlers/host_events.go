@@ -206,9 +206,15 @@ func (h *hostSession) committed(a *hub.Actor, seq, upTo int64, r hub.Result) {
 	case errors.Is(err, iris.ErrRefused): // its lane was deleted meanwhile
 	default:
 		h.log.Error("event dropped", "seq", seq, "err", err)
-		h.publish(a, 0, iris.Lane{}, h.notice(a, seq, "an event", err), nil, nil)
+		h.publish(a, 0, iris.Lane{}, h.notice(a, seq, "an event", err), nil, h.beginAnew)
 	}
 	h.ackLater(upTo)
+}
+
+// beginAnew ends the connection when the turns in memory have gone on and the
+// log has not: the next one reads them from there, and closes what has ended.
+func (h *hostSession) beginAnew() {
+	h.socket.Close(wire.CloseGoingAway, "an event could not be taken, connect again")
 }
 
 // ackWait is how long an event that makes no commit of its own waits for one

@@ -2,24 +2,25 @@ package simtest
 
 // Files of the mutants.
 const (
-	commitGo   = "handlers/hub/commit.go"
-	deviceGo   = "handlers/hub/device.go"
-	fanoutGo   = "handlers/hub/fanout.go"
-	hostGo     = "handlers/hub/host.go"
-	liveGo     = "handlers/hub/live.go"
-	watchGo    = "handlers/hub/watch.go"
-	overGo     = "handlers/hub/over.go"
-	ringGo     = "handlers/hub/ring.go"
-	tailGo     = "handlers/hub/tail.go"
-	eventsGo   = "handlers/host_events.go"
-	sessionGo  = "handlers/host_session.go"
-	gatewayGo  = "handlers/hub/gateway.go"
-	receiptsGo = "handlers/receipts.go"
-	syncGo     = "handlers/sync.go"
-	followGo   = "cloudstore/follow.go"
-	storeLogGo = "cloudstore/memstore/log.go"
-	storeRowGo = "cloudstore/memstore/changes.go"
-	storeDevGo = "cloudstore/memstore/devices.go"
+	commitGo    = "handlers/hub/commit.go"
+	deviceGo    = "handlers/hub/device.go"
+	fanoutGo    = "handlers/hub/fanout.go"
+	hostGo      = "handlers/hub/host.go"
+	liveGo      = "handlers/hub/live.go"
+	watchGo     = "handlers/hub/watch.go"
+	overGo      = "handlers/hub/over.go"
+	ringGo      = "handlers/hub/ring.go"
+	tailGo      = "handlers/hub/tail.go"
+	eventsGo    = "handlers/host_events.go"
+	sessionGo   = "handlers/host_session.go"
+	gatewayGo   = "handlers/hub/gateway.go"
+	receiptsGo  = "handlers/receipts.go"
+	syncGo      = "handlers/sync.go"
+	followGo    = "cloudstore/follow.go"
+	storeLogGo  = "cloudstore/memstore/log.go"
+	storeRowGo  = "cloudstore/memstore/changes.go"
+	storeLiveGo = "cloudstore/memstore/live.go"
+	storeDevGo  = "cloudstore/memstore/devices.go"
 )
 
 // mutants are the rules that have a reason beside them.
@@ -99,6 +100,12 @@ var directedMutants = []directed{
 	{mutant{"live-update", "after its creation a live document is only updated: a late write leaves no ghost", []edit{{liveGo,
 		"if known[live.Turn] {", "if false {"}}},
 		"handlers", "TestLiveDocumentEndsWithItsTurn"},
+	{mutant{"live-elsewhere", "who has lost the host makes no live document: its successor would not know of it", []edit{{storeLiveGo,
+		"if gw.row.Host.Link.Instance != l.Writer {", "if false {"}}},
+		"cloudstore/memstore", "TestContract"},
+	{mutant{"live-unanswered", "a live document whose creation was not answered ends with its turn too", []edit{{liveGo,
+		"			if !known[live.Turn] {", "			if false {"}}},
+		"handlers", "TestUnansweredLiveDocument"},
 	{mutant{"live-dropped", "a live document is deleted in the batch that ends its turn", []edit{{liveGo,
 		"		changes = append(changes, iris.DropLive{Turn: turn})\n", ""}}},
 		"handlers", "TestLiveDocumentEndsWithItsTurn"},
@@ -120,6 +127,8 @@ var directedMutants = []directed{
 		"handlers", "TestOperationsOfATurn"},
 	{mutant{"gone", "a connection that has ended is not attached", []edit{{deviceGo, "case d.gone || d.Socket.closes():", "case d.Socket.closes():"}}},
 		"handlers/hub", "TestEndedConnectionIsNotAttached"},
+	{mutant{"too-large", "an item above 700 KiB is refused", []edit{{commitGo, "if p.err == nil && !w.fits() {", "if false {"}}},
+		"handlers", "TestItemTooLargeForTheLog"},
 	{mutant{"going", "nor one that is being closed", []edit{{deviceGo, "case d.gone || d.Socket.closes():", "case d.gone:"}}},
 		"handlers", "TestAttachmentOfAnEndedConnection"},
 	{mutant{"late", "an older connection does not take over from a newer one", []edit{{deviceGo,
