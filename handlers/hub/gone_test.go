@@ -22,10 +22,23 @@ func (s gatedStore) Append(ctx context.Context, g string, c iris.Commit) error {
 	return s.Store.Append(ctx, g, c)
 }
 
-// A connection ends while its attachment is on the way, and another instance is
-// first. It is not attached any more: the device may have a newer one by now.
+// A connection ends, or is being closed, while its attachment is on the way, and
+// another instance is first. It is not attached any more: the device may have a
+// newer one by now.
 func TestEndedConnectionIsNotAttached(t *testing.T) {
 	t.Parallel()
+	for name, end := range map[string]func(*hub.Actor, *hub.Device){
+		"ended":   func(a *hub.Actor, d *hub.Device) { a.Detach(d) },
+		"closing": func(_ *hub.Actor, d *hub.Device) { d.Socket.Close(1001, "") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testNotAttached(t, end)
+		})
+	}
+}
+
+func testNotAttached(t *testing.T, end func(*hub.Actor, *hub.Device)) {
 	ctx := t.Context()
 	store := gatedStore{memstore.New(), make(chan struct{})}
 	if err := store.CreateGateway(ctx, iris.Gateway{ID: "g", DefaultChat: iris.DefaultChat}, iris.Token{Hash: "h", Kind: iris.TokenHost, Gateway: "g"}); err != nil {
@@ -46,7 +59,7 @@ func TestEndedConnectionIsNotAttached(t *testing.T) {
 	attached := make(chan error, 1)
 	for _, f := range []func(a *hub.Actor){
 		func(a *hub.Actor) { a.Attach(d, "", true, func(_ *hub.Actor, _ int64, err error) { attached <- err }) },
-		func(a *hub.Actor) { a.Detach(d) },
+		func(a *hub.Actor) { end(a, d) },
 	} {
 		if err := g.Call(ctx, f); err != nil {
 			t.Fatal(err)

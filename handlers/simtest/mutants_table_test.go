@@ -130,7 +130,7 @@ var directedMutants = []directed{
 	{mutant{"too-large", "an item above 700 KiB is refused", []edit{{commitGo, "if p.err == nil && !w.fits() {", "if false {"}}},
 		"handlers", "TestItemTooLargeForTheLog"},
 	{mutant{"going", "nor one that is being closed", []edit{{deviceGo, "case d.gone || d.Socket.closes():", "case d.gone:"}}},
-		"handlers", "TestAttachmentOfAnEndedConnection"},
+		"handlers/hub", "TestEndedConnectionIsNotAttached"},
 	{mutant{"late", "an older connection does not take over from a newer one", []edit{{deviceGo,
 		"	return newest.At.Sub(l.At) > linkSlack\n", "	return false\n"}}},
 		"handlers", "TestLateAttachment"},
