@@ -319,11 +319,9 @@ class _Session:
         except (KeyError, TypeError, ValueError):
             log.warning("iris: an inbound frame without its numbers was ignored")
             return
-        new, received = await asyncio.wrap_future(self._pump.ask(lambda spool: spool.store(item, frame)))
+        received = await asyncio.wrap_future(self._pump.store(item, frame, self._deliver))
         if received >= item.cursor:
             self._out.control(dumps({"type": "received", "cursor": received}))
-        if new:
-            self._deliver(item)
 
     async def _flush(self) -> None:
         """Once the plugin stops: wait until the gateway has everything, at most 2 s."""

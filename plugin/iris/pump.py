@@ -6,6 +6,7 @@ together, then handed to the socket's queue in the same order, durable and live 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
 import sqlite3
@@ -17,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from .events import Event
+from .events import Body, Event
 from .outgoing import Outgoing
 from .recap import Recap
-from .spool import Spool
+from .spool import Inbound, Spool
 
 log = logging.getLogger(__name__)
 
@@ -48,9 +49,20 @@ class _Ask:
     answer: Future[Any]
     after: Callable[[Any], Any]  # runs once it is committed, and makes the answer
 
+    def finish(self, result: Any) -> None:
+        """The work is safe on disk."""
+        try:
+            self.answer.set_result(self.after(result))
+        except Exception as err:
+            self.answer.set_exception(err)
+
 
 class _Stop:
     pass
+
+
+class Stopped(Exception):
+    """The pump has ended: it does no work any more."""
 
 
 class Pump(threading.Thread):
@@ -62,6 +74,7 @@ class Pump(threading.Thread):
         self._recap = Recap()
         self._out: Outgoing | None = None
         self._queue: queue.SimpleQueue[Event | _Ask | _Stop] = queue.SimpleQueue()
+        self._ended = threading.Event()
 
     # --- any thread ---
 
@@ -70,7 +83,9 @@ class Pump(threading.Thread):
         self._queue.put(event)
 
     def ask(self, work: Callable[[Spool], T]) -> Future[T]:
-        """Run work on the pump's thread; the future is done when its changes are safe on disk."""
+        """Run work on the pump's thread; the future is done when its changes are safe on disk. Stopped, if
+        the pump has ended; one that is cancelled in time does nothing.
+        """
         return self._put(work, lambda result: result)
 
     def exchange(self, work: Callable[[Spool], Event]) -> Future[None]:
@@ -87,6 +102,19 @@ class Pump(threading.Thread):
                 self._out.push(event, frame)
 
         return self._put(both, after)
+
+    def store(self, item: Inbound, frame: Body, deliver: Callable[[Inbound], None]) -> Future[int]:
+        """Keep an inbound item and deliver it, on the pump's thread, once it is safe: both, also when the
+        connection that brought it ends meanwhile. Returns up to which cursor all is safe.
+        """
+
+        def after(kept: tuple[bool, int]) -> int:
+            new, received = kept
+            if new:
+                deliver(item)
+            return received
+
+        return self._put(lambda spool: spool.store(item, frame), after)
 
     def copy_of(self, media_id: str) -> Path:
         """Where the copy of a file is that is on its way out."""
@@ -135,7 +163,17 @@ class Pump(threading.Thread):
     def _put(self, work: Callable[[Spool], Any], after: Callable[[Any], Any]) -> Future[Any]:
         ask = _Ask(work, Future(), after)
         self._queue.put(ask)
+        if self._ended.is_set():  # perhaps nobody takes it out any more
+            self._refuse()
         return ask.answer
+
+    def _refuse(self) -> None:
+        """Tell those who have asked that nobody does it: they may wait for the answer."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                op = self._queue.get_nowait()
+                if isinstance(op, _Ask) and op.answer.set_running_or_notify_cancel():
+                    op.answer.set_exception(Stopped())
 
     # --- the pump's thread ---
 
@@ -150,9 +188,13 @@ class Pump(threading.Thread):
                 self._work([op for op in batch if not isinstance(op, _Stop)])
             except Exception:
                 log.exception("iris: the pump stumbled")
+        self._ended.set()
+        self._refuse()
         self._spool.close()
 
     def _work(self, batch: list[Event | _Ask]) -> None:
+        # Who does not want an answer any more must not get one; from here on nobody changes his mind.
+        batch = [op for op in batch if isinstance(op, Event) or op.answer.set_running_or_notify_cancel()]
         for attempt in (1, 2, 3):
             try:
                 after = self._commit(batch)
@@ -164,7 +206,10 @@ class Pump(threading.Thread):
                     return self._give_up(batch, err)
                 time.sleep(0.2 * attempt)
         for step in after:
-            step()
+            try:
+                step()
+            except Exception:
+                log.exception("iris: the pump stumbled")
 
     def _commit(self, batch: list[Event | _Ask]) -> list[Callable[[], None]]:
         """Do the batch in one transaction; returns what is to happen once it is safe, in order."""
@@ -179,7 +224,13 @@ class Pump(threading.Thread):
         return after
 
     def _keep(self, event: Event) -> Callable[[], None]:
-        seq, frame = self._spool.append(event) if event.durable else (None, "")
+        try:
+            seq, frame = self._spool.append(event) if event.durable else (None, "")
+        except sqlite3.Error:
+            raise
+        except Exception as err:
+            log.error("iris: an event %s cannot be encoded (%s)", event.kind, type(err).__name__)
+            return lambda: None
 
         def step() -> None:
             self._recap.apply(event, seq)
@@ -196,7 +247,7 @@ class Pump(threading.Thread):
         except Exception as err:
             failure = err
             return lambda: ask.answer.set_exception(failure)
-        return lambda: ask.answer.set_result(ask.after(result))
+        return lambda: ask.finish(result)
 
     def _recover(self) -> None:
         try:

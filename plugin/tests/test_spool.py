@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import threading
+import time
 import unittest
+from typing import Any
+from unittest import mock
 
 from support import LANE, OTHER, TempDir, edit, event
 
 from iris.events import Event
 from iris.outgoing import Outgoing
-from iris.pump import Pump
+from iris.pump import Pump, Stopped
 from iris.spool import Inbound, Spool
 
 
@@ -224,6 +228,76 @@ class PumpTest(TempDir):
             asked.result(10)
         self.sync()
         self.assertEqual(self.spool.last_seq, 1)
+
+    def hold(self) -> threading.Event:
+        """Let the pump wait: what is asked until the event is set comes in one batch."""
+        go, held = threading.Event(), threading.Event()
+
+        def wait(_: Spool) -> None:
+            held.set()
+            go.wait(10)
+
+        self.pump.ask(wait)
+        self.assertTrue(held.wait(10))
+        return go
+
+    def test_who_asks_no_more_takes_nobody_along(self) -> None:
+        """A connection ends while it waits for the spool; the next one asks already."""
+        done: list[str] = []
+        go = self.hold()
+        cancelled = self.pump.ask(lambda _: done.append("cancelled"))
+        self.assertTrue(cancelled.cancel())
+        self.pump.emit(event("answer"))
+        attached = self.pump.attach(self.out)
+        go.set()
+        self.assertEqual(attached.result(10).last_seq, 1)
+        self.assertEqual(done, [])
+
+    def test_an_item_is_delivered_though_its_connection_has_ended(self) -> None:
+        delivered: list[Inbound] = []
+        item = Inbound.of_frame(inbound(1))
+        waiting, go = threading.Event(), threading.Event()
+        store = self.spool.store
+
+        def slow(*args: Any) -> tuple[bool, int]:
+            waiting.set()
+            go.wait(10)
+            return store(*args)
+
+        self.spool.store = slow  # type: ignore[method-assign]
+        stored = self.pump.store(item, inbound(1), delivered.append)
+        self.assertTrue(waiting.wait(10))
+        stored.cancel()  # as asyncio does when the connection's task is cancelled
+        go.set()
+        self.sync()
+        self.assertEqual(delivered, [item])
+
+    def test_an_event_that_cannot_be_encoded_is_lost_alone(self) -> None:
+        self.pump.attach(self.out).result(10)
+        with self.assertLogs("iris.pump", "ERROR"):
+            self.pump.emit(event("answer", text={("no", "key"): 1}))
+            self.pump.emit(event("tool.start", args={("no", "key"): 1}, call="c", index=1, name="x"))
+            self.pump.emit(event("answer"))
+            self.assertEqual(self.frames(), [("answer", 1)])
+
+    def test_who_asks_after_the_end_hears_of_it(self) -> None:
+        """hermes shuts down while a file is copied: nobody may wait for the pump for ever."""
+        self.pump.stop()
+        with self.assertRaises(Stopped):
+            self.pump.ask(lambda spool: spool.last_seq).result(10)
+
+    def test_who_asked_just_before_the_end_hears_of_it(self) -> None:
+        go = self.hold()
+        stopping = threading.Thread(target=self.pump.stop)
+        with mock.patch("iris.pump.BATCH", 1):
+            stopping.start()
+            while self.pump._queue.qsize() < 1:
+                time.sleep(0.001)
+            late = self.pump.ask(lambda spool: spool.last_seq)
+            go.set()
+            stopping.join(10)
+        with self.assertRaises(Stopped):
+            late.result(10)
 
     def test_a_disk_that_refuses_once_loses_nothing(self) -> None:
         append, calls = self.spool.append, []
