@@ -12,13 +12,17 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from .events import Body, Event
+from .held import Held
+from .lanes import Lane
 from .outgoing import Outgoing
 from .recap import Recap
 from .spool import Inbound, Spool
@@ -74,6 +78,7 @@ class Pump(threading.Thread):
         self._recap = Recap()
         self._out: Outgoing | None = None
         self._queue: queue.SimpleQueue[Event | _Ask | _Stop] = queue.SimpleQueue()
+        self._held = Held()
         self._ended = threading.Event()
 
     # --- any thread ---
@@ -180,41 +185,80 @@ class Pump(threading.Thread):
     def run(self) -> None:
         running = True
         while running:
-            batch = [self._queue.get()]
-            while len(batch) < BATCH and not self._queue.empty():
-                batch.append(self._queue.get())
+            batch = self._next()
             running = not any(isinstance(op, _Stop) for op in batch)
             try:
-                self._work([op for op in batch if not isinstance(op, _Stop)])
+                self._work([op for op in batch if not isinstance(op, _Stop)], last=not running)
             except Exception:
                 log.exception("iris: the pump stumbled")
+        if self._held.events:
+            log.error("iris: %d events are lost, the disk did not take them", len(self._held.events))
         self._ended.set()
         self._refuse()
         self._spool.close()
 
-    def _work(self, batch: list[Event | _Ask]) -> None:
+    def _next(self) -> list[Event | _Ask | _Stop]:
+        """Return what is to be done next; nothing, when the disk is only to be asked again."""
+        try:
+            batch = [self._queue.get(timeout=self._held.patience)]
+        except queue.Empty:
+            return []
+        while len(batch) < BATCH and not self._queue.empty():
+            batch.append(self._queue.get())
+        return batch
+
+    def _work(self, batch: list[Event | _Ask], last: bool) -> None:
         # Who does not want an answer any more must not get one; from here on nobody changes his mind.
         batch = [op for op in batch if isinstance(op, Event) or op.answer.set_running_or_notify_cancel()]
+        if self._held.patience and not last:
+            return self._put_off(batch)
         for attempt in (1, 2, 3):
             try:
-                after = self._commit(batch)
+                after = self._commit([*self._held.events, *batch], self._held.lost)
                 break
             except sqlite3.Error as err:
                 log.error("iris: the spool could not be written (%s), attempt %d", err, attempt)
                 self._recover()
                 if attempt == 3:
-                    return self._give_up(batch, err)
+                    self._held.refused()
+                    return self._put_off(batch)
                 time.sleep(0.2 * attempt)
+        self._held.clear()
+        self._finish(after)
+
+    def _put_off(self, batch: list[Event | _Ask]) -> None:
+        """The disk takes no events: hold them, show at least the live ones, and do what is asked if that
+        needs no room.
+        """
+        events = [op for op in batch if isinstance(op, Event)]
+        asks = [op for op in batch if isinstance(op, _Ask)]
+        self._held.add(event for event in events if event.durable)
+        after = [self._keep(event) for event in events if not event.durable]
+        try:
+            after += self._commit(asks)
+        except sqlite3.Error as err:
+            self._recover()
+            after += [partial(ask.answer.set_exception, err) for ask in asks]
+        self._finish(after)
+
+    @staticmethod
+    def _finish(after: list[Callable[[], None]]) -> None:
         for step in after:
             try:
                 step()
             except Exception:
                 log.exception("iris: the pump stumbled")
 
-    def _commit(self, batch: list[Event | _Ask]) -> list[Callable[[], None]]:
-        """Do the batch in one transaction; returns what is to happen once it is safe, in order."""
+    def _commit(
+        self, batch: Sequence[Event | _Ask], lost: Mapping[Lane, int] = MappingProxyType({})
+    ) -> list[Callable[[], None]]:
+        """Do the batch in one transaction, and note what was lost before it; returns what is to happen once
+        it is safe, in order.
+        """
         after: list[Callable[[], None]] = []
         self._spool.begin()
+        for lane, n in lost.items():
+            self._spool.lose(lane, n)
         for op in batch:
             if isinstance(op, Event):
                 after.append(self._keep(op))
@@ -254,11 +298,3 @@ class Pump(threading.Thread):
             self._spool.rollback()
         except sqlite3.Error as err:
             log.error("iris: the spool could not be rolled back (%s)", err)
-
-    def _give_up(self, batch: list[Event | _Ask], err: Exception) -> None:
-        """The disk does not take it: show live events at least, and tell whoever waits."""
-        for op in batch:
-            if isinstance(op, _Ask):
-                op.answer.set_exception(err)
-            elif not op.durable and self._out:
-                self._out.push(op, op.frame(None))

@@ -171,15 +171,16 @@ class Spool:
                 break
             gone.append((seq,))
             self.size -= size
-            self._lose(chat_id, thread_id)
+            self.lose(Lane(chat_id, thread_id), 1)
         rows.close()
         self._db.executemany("DELETE FROM events WHERE seq=?", gone)
         log.warning("iris: the spool is full, %d events were given up", len(gone))
 
-    def _lose(self, chat_id: str, thread_id: str | None) -> None:
+    def lose(self, lane: Lane, n: int) -> None:
+        """Note that so many events of a lane are lost."""
         self._db.execute(
-            "INSERT INTO lost VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET n = n + 1",
-            (chat_id, thread_id or ""),
+            "INSERT INTO lost VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n",
+            (lane.chat_id, lane.thread_id or "", n),
         )
 
     def report_lost(self) -> list[tuple[int, str, Event]]:
@@ -188,7 +189,8 @@ class Spool:
         self._db.execute("DELETE FROM lost")
         out = []
         for chat_id, thread_id, n in rows:
-            text = f"The gateway was away for too long: {n} older events of this chat were dropped."
+            why = "for too long the gateway was away, or the host's disk full"
+            text = f"{n} older events of this chat are lost: {why}."
             event = Event("notice", Lane(chat_id, thread_id or None), {"key": "spool", "text": text})
             # A spool full of answers would give up an ordinary notice at once.
             out.append((*self.append(event, rank=LAST), event))

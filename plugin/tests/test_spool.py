@@ -7,12 +7,14 @@ import sqlite3
 import threading
 import time
 import unittest
+from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
 from support import LANE, OTHER, TempDir, edit, event
 
 from iris.events import Event
+from iris.held import Held
 from iris.outgoing import Outgoing
 from iris.pump import Pump, Stopped
 from iris.spool import Inbound, Spool
@@ -313,6 +315,49 @@ class PumpTest(TempDir):
         with self.assertLogs("iris.pump", "ERROR"):
             self.pump.emit(event("answer"))
             self.assertEqual(self.frames(), [("answer", 1)])
+
+    def refuse(self) -> Callable[[], None]:
+        """Let the disk be full, until the returned function is called."""
+
+        def pages(most: int) -> None:
+            self.pump.ask(lambda spool: spool._db.execute(f"PRAGMA max_page_count={most}")).result(10)
+
+        pages(1)  # as few as there are
+        self.pump.emit(event("edit", final=True, text="x" * 50_000))  # fills those that are free
+        return lambda: pages(1 << 30)
+
+    def test_a_full_disk_holds_up_what_must_not_be_lost(self) -> None:
+        self.pump.attach(self.out).result(10)
+        with self.assertLogs("iris.pump", "ERROR"), mock.patch("iris.held.AGAIN", 0.01):
+            room = self.refuse()
+            self.pump.emit(event("turn.start", source="user"))
+            self.pump.emit(edit("a"))
+            self.pump.emit(event("turn.end"))
+            self.assertEqual(self.frames(), [("edit", None)])
+            room()
+            while self.spool.last_seq < 3:
+                time.sleep(0.001)
+            self.assertEqual(self.frames(), [("edit", 1), ("turn.start", 2), ("turn.end", 3)])
+        self.assertEqual(self.pump.attach(self.out).result(10).turns[0]["ended"], 3)
+
+    def test_a_disk_that_is_full_for_long(self) -> None:
+        self.pump._held = Held(limit=70_000)
+        with self.assertLogs("iris", "WARNING"):
+            room = self.refuse()
+            for i in range(10):
+                self.pump.emit(event("tool.end", lane=OTHER, call=str(i), output_tail="t" * 2000))
+                self.pump.emit(event("answer", text="a" * 1000))
+            self.sync()
+            room()
+            self.pump.stop()  # without waiting for the next look
+        spool = Spool(self.dir / "spool.db")
+        self.addCleanup(spool.close)
+        kinds = [json.loads(frame)["kind"] for _, frame in spool.pending(0, spool.last_seq, most=1 << 30)]
+        self.assertEqual(kinds.count("answer"), 10)
+        self.assertLess(kinds.count("tool.end"), 10)
+        ((_, _, notice),) = spool.report_lost()
+        self.assertEqual(notice.lane, OTHER)
+        self.assertIn(f"{10 - kinds.count('tool.end')} older events", notice.body["text"])
 
     def test_stop_keeps_what_was_queued(self) -> None:
         for _ in range(2000):
