@@ -257,7 +257,9 @@ func (h *hostSession) resume(ctx context.Context) error {
 		h.hello.Turns = alive(a.State(), slices.DeleteFunc(h.hello.Turns, h.over))
 		frames := h.machine.Resume(h.hello)
 		h.publish(a, 0, iris.Lane{}, frames, nil, nil)
-		h.settle(a, h.taken)
+		if h.hello.LastSeq >= h.taken { // else it is older than the log: it was late, and its connection may be dead
+			h.settle(a, h.taken)
+		}
 		h.settleInTime()
 	})
 }

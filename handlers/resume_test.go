@@ -27,6 +27,33 @@ func TestLostTurnEndsWithoutAnEvent(t *testing.T) {
 	phone.next("agent.idle")
 }
 
+// A hello that waited in a frozen instance comes when the host has long gone on
+// by way of another one: it does not name the turn that has begun since, which
+// must not be closed.
+func TestHelloOlderThanTheLog(t *testing.T) {
+	t.Parallel()
+	store := memstore.New()
+	first, second := start(t, store), start(t, store)
+	g, hostToken := first.gateway()
+	phone := second.device(first.pair(g), "d1")
+	phone.next("status")
+	host, _ := first.host(hostToken, "e1", 0, 0, "")
+	host.event(1, "turn.start", "tn1", turnStart)
+	host.acked(1)
+	second.host(hostToken, "e1", 0, 0, "") // as it was before the turn
+	if code := host.closeCode(); code != 4409 {
+		t.Errorf("close code %d, want 4409", code)
+	}
+	host, _ = first.host(hostToken, "e1", 1, 0, `{"turn":"tn1","chat_id":"android:default","thread_id":null,"started_at":1,"messages":[],"tools":[],"prompts":[]}`)
+	host.event(2, "notice", "", `{"key":"k","text":"still at it"}`)
+	phone.until("the notice, and no end of the turn", func(f frame) bool {
+		if f.is("agent.idle") {
+			t.Error("the turn was closed")
+		}
+		return f.is("notification")
+	})
+}
+
 // The end of a turn is in the log, its acknowledgement got lost: the host still
 // names the turn, which must not begin again.
 func TestEndedTurnThatTheHostNames(t *testing.T) {
