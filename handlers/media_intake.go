@@ -22,7 +22,7 @@ type intake struct {
 
 	// Of the upload that is under way. They belong to the goroutine.
 	upload  iris.Upload // nil: none, or it has failed
-	ref     string
+	of      *announced
 	resumes bool           // it may be cut and goes on later
 	asked   wire.RequestID // of its start, unless that was answered
 }
@@ -31,6 +31,7 @@ type intake struct {
 type intakeStep struct {
 	req   wire.Request // of start and end
 	start *wire.MediaUploadStart
+	of    *announced // by start
 	chunk *chunk
 	end   *wire.MediaUploadEnd
 	void  bool // the upload under way is given up
@@ -65,7 +66,7 @@ func (in *intake) run(ctx context.Context) {
 func (in *intake) do(ctx context.Context, s intakeStep) {
 	switch {
 	case s.start != nil:
-		in.begin(ctx, s.req, *s.start)
+		in.begin(ctx, s.req, *s.start, s.of)
 	case s.chunk != nil:
 		in.write(s.chunk)
 	case s.end != nil:
@@ -76,16 +77,17 @@ func (in *intake) do(ctx context.Context, s intakeStep) {
 }
 
 // begin begins an upload, or goes on with one.
-func (in *intake) begin(ctx context.Context, req wire.Request, start wire.MediaUploadStart) {
+func (in *intake) begin(ctx context.Context, req wire.Request, start wire.MediaUploadStart, of *announced) {
 	in.abort() // one that was refused in its middle
+	in.of, in.resumes, in.asked = of, start.Resume, req.ID
 	d := in.session
 	m := iris.Media{Kind: start.Kind, MIME: start.Mime, Size: start.Size, Filename: start.Filename}
 	up, err := d.server.cfg.Media.BeginUpload(ctx, d.gateway.ID, iris.DeviceUpload(d.device.ID, start.MediaRef), m, start.Resume)
 	if err != nil {
-		d.reply(req.ID, ofUpload(start.MediaRef, err))
+		in.failed(req.ID, err)
 		return
 	}
-	in.upload, in.ref, in.resumes, in.asked = up, start.MediaRef, start.Resume, req.ID
+	in.upload = up
 	if start.Resume {
 		d.answer(req, iris.Lane{}, wire.MediaUploadReady{MediaRef: start.MediaRef, Offset: up.Offset()})
 		in.asked = nil
@@ -100,8 +102,15 @@ func (in *intake) write(c *chunk) {
 	}
 	if _, err := in.upload.Write(c.bytes()); err != nil {
 		in.broken(err)
-		in.session.reply(in.asked, ofUpload(in.ref, err))
+		in.failed(in.asked, err)
 	}
+}
+
+// failed tells the device that its upload has failed, as the answer to id. It
+// may begin another one as soon as it hears of that.
+func (in *intake) failed(id wire.RequestID, err error) {
+	in.of.failed.Store(true)
+	in.session.reply(id, ofUpload(in.of.ref, err))
 }
 
 // finish makes a medium of what came, and answers.
@@ -112,7 +121,7 @@ func (in *intake) finish(ctx context.Context, req wire.Request, end wire.MediaUp
 	m, err := in.upload.Finish(ctx, end.SHA256)
 	if err != nil {
 		in.broken(err)
-		in.session.reply(req.ID, ofUpload(in.ref, err))
+		in.failed(req.ID, err)
 		return
 	}
 	in.upload = nil

@@ -184,6 +184,44 @@ func TestMediaUploadRefused(t *testing.T) {
 	unanswered()
 }
 
+// A device that was told that an upload has failed begins another one: it need
+// not send the end of the first.
+func TestMediaUploadBehindOneThatFailed(t *testing.T) {
+	t.Parallel()
+	s := memstore.New()
+	s.Limits = iris.MediaLimits{MaxBytes: 1 << 20, Quota: 2 << 20}
+	in := startWith(t, s)
+	g, _ := in.gateway()
+	p := in.device(in.pair(g), "phone")
+	b := random(300_000)
+
+	big := sendingOf("big", b)
+	big.Size = 1<<20 + 1
+	p.start("big", big)
+	p.refused("big", "media_too_large", `"big"`)
+	p.upload(sendingOf("behind big", b), b)
+
+	many := sendingOf("many", b)
+	many.Size = len(b) - 1
+	p.start("many", many)
+	if err := p.write(b); err != nil {
+		t.Fatal(err)
+	}
+	p.refused("many", "media_too_large", `"many"`)
+	if offset := p.startAt(sendingOf("behind many", b)); offset != 0 {
+		t.Errorf("goes on at %d", offset)
+	}
+	if err := p.write(b); err != nil {
+		t.Fatal(err)
+	}
+	if f := p.end("behind many", hashOf(b)); !f.is("media.upload.ack") {
+		t.Errorf("end: %v", f)
+	}
+	if media := p.sendMedia("behind big", "behind many"); len(media) != 2 {
+		t.Errorf("media %v", media)
+	}
+}
+
 // An upload that runs leaves room for everything else on the connection.
 func TestMediaUploadAmongOthers(t *testing.T) {
 	t.Parallel()
