@@ -179,7 +179,7 @@ func TestQuoteOfDeleted(t *testing.T) {
 	}
 }
 
-// hesitant lets something happen between the reading of a message and its use.
+// hesitant lets something happen between the reading of messages and their use.
 type hesitant struct {
 	*memstore.Store
 	after func(id string)
@@ -189,6 +189,75 @@ func (s hesitant) Message(ctx context.Context, g, id string) (iris.Message, erro
 	m, err := s.Store.Message(ctx, g, id)
 	s.after(id)
 	return m, err
+}
+
+func (s hesitant) History(ctx context.Context, g string, lane iris.Lane, before *iris.Message, limit int) ([]iris.Message, bool, error) {
+	read, more, err := s.Store.History(ctx, g, lane, before, limit)
+	s.afterAll(read)
+	return read, more, err
+}
+
+func (s hesitant) Search(ctx context.Context, g string, q iris.Search) (iris.Found, error) {
+	found, err := s.Store.Search(ctx, g, q)
+	s.afterAll(found.Messages)
+	return found, err
+}
+
+func (s hesitant) afterAll(read []iris.Message) {
+	for _, m := range read {
+		s.after(m.ID)
+	}
+}
+
+// What a device asks for is deleted between the look at it and the answer. The
+// device hears of the deletion first, and the answer does not bring it back.
+func TestAnswerOvertaken(t *testing.T) {
+	t.Parallel()
+	var overtake func()
+	awaited := ""
+	s := hesitant{memstore.New(), func(id string) {
+		if id == awaited {
+			awaited = "" // the deletion reads it as well
+			overtake()
+		}
+	}}
+	e := inMemory(t, s)
+	w := newWorld(t, s, e.logged)
+	for _, deletion := range []string{"message.delete", "channel.delete"} {
+		for kind, payload := range map[string]string{
+			"history":      `{}`,
+			"search":       `{"query":"xyzzysecret","scope":"chat"}`,
+			"message.send": `{"text":"xyzzysecret","client_id":%q}`,
+		} {
+			l := iris.Lane{ChatID: w.ask("channel.create", iris.Lane{}, `{"name":"c"}`).text("chat_id")}
+			client := iris.NewID("c_")
+			m := w.ask("message.send", l, fmt.Sprintf(`{"text":"xyzzysecret","client_id":%q}`, client)).text("message_id")
+			overtake = func() {
+				if f := ask(w.other, deletion, l, messageIDs(m)); f.is("error") {
+					t.Errorf("%s: %v", deletion, f)
+				}
+			}
+			if strings.Contains(payload, "%q") {
+				payload = fmt.Sprintf(payload, client)
+			}
+			awaited = m
+			id := iris.NewID("ask_")
+			w.phone.send(`{"type":%q,"id":%q,"chat_id":%q,"payload":%s}`, kind, id, l.ChatID, payload)
+			told := false
+			answer := w.phone.until("the answer", func(f frame) bool {
+				told = told || f["id"] == nil && f.is(strings.TrimSuffix(deletion, "e")+"ed")
+				return f["id"] == id
+			})
+			if awaited != "" || !told {
+				t.Errorf("%s before %s: nothing was overtaken", deletion, kind)
+			}
+			hits, _ := answer.payload()["hits"].([]any)
+			page, _ := answer.payload()["messages"].([]any)
+			if len(hits) > 0 || len(page) > 0 || answer.is("message") {
+				t.Errorf("%s before %s: answered with %v", deletion, kind, answer)
+			}
+		}
+	}
 }
 
 // The message that is answered, or its lane, is deleted between the look at it

@@ -26,15 +26,32 @@ func (d *deviceSession) handleHistory(ctx context.Context, req wire.Request) err
 	if err != nil {
 		return err
 	}
+	var gone bool
+	err = d.gateway.Call(ctx, func(a *hub.Actor) {
+		if _, ok := a.State().Channel(lane); !ok {
+			gone = true
+			return
+		}
+		d.answer(req, lane, historyPage(a.State(), messages, more))
+	})
+	if gone {
+		return unknownLane(lane)
+	}
+	return err
+}
+
+// historyPage makes a page of what was read, without what was deleted since.
+func historyPage(s *hub.State, messages []iris.Message, more bool) wire.History {
 	page := wire.History{Messages: make([]wire.Message, 0, len(messages)), HasMore: more}
 	for _, m := range messages {
-		page.Messages = append(page.Messages, messageFrame(m))
+		if remains(s, m) {
+			page.Messages = append(page.Messages, messageFrame(m))
+		}
 	}
 	if len(messages) > 0 {
-		page.OldestMessageID = messages[0].ID
+		page.OldestMessageID = messages[0].ID // the next page begins there, also if that one is gone
 	}
-	d.answer(req, lane, page)
-	return nil
+	return page
 }
 
 // lane returns the lane that a request means, which must exist.

@@ -172,18 +172,26 @@ func (d *deviceSession) sentBefore(ctx context.Context, req wire.Request, id str
 	if iris.ErrorCode(err) == iris.CodeNotFound && !errors.Is(refusal, iris.ErrRefused) {
 		err = refusal
 	}
-	var known bool
 	if err == nil {
-		err = d.gateway.Call(ctx, func(a *hub.Actor) { _, known = a.State().Channel(m.Lane) })
+		err = d.gateway.Call(ctx, func(a *hub.Actor) {
+			if m.Deleted || !remains(a.State(), m) {
+				d.answer(req, m.Lane, wire.MessageDeleted{MessageIDs: []string{id}})
+				return
+			}
+			d.answer(req, m.Lane, messageFrame(m))
+		})
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		d.reply(req.ID, err)
-	case m.Deleted || !known:
-		d.answer(req, m.Lane, wire.MessageDeleted{MessageIDs: []string{id}})
-	default:
-		d.answer(req, m.Lane, messageFrame(m))
 	}
+}
+
+// remains reports whether a message that was read from the store has not been
+// deleted since. On the actor that holds until the answer is on its way: behind
+// message.deleted it would bring the message back.
+func remains(s *hub.State, m iris.Message) bool {
+	_, known := s.Channel(m.Lane)
+	return known && !s.Erased(m.ID)
 }
 
 // unknownLane says that a lane does not exist.

@@ -39,25 +39,31 @@ func (d *deviceSession) handleSearch(ctx context.Context, req wire.Request) erro
 	found, err := d.server.cfg.Store.Search(ctx, d.gateway.ID, iris.Search{
 		Terms: q.Terms(), ChatID: where.ChatID, ThreadID: where.ThreadID, After: after,
 		Accept: func(m iris.Message) bool {
-			_, known := now.Channel(m.Lane) // else its deletion is under way
-			return known && q.Match(m.Text)
+			return remains(now, m) && q.Match(m.Text)
 		},
 	})
 	if err != nil {
 		return err
 	}
+	return d.gateway.Call(ctx, func(a *hub.Actor) { d.answer(req, where, searchPage(a.State(), p, q, found)) })
+}
+
+// searchPage makes a page of what was found, without what was deleted since.
+func searchPage(s *hub.State, p wire.SearchRequest, q search.Query, found iris.Found) wire.SearchResults {
 	page := wire.SearchResults{Query: p.Query, Scope: p.Scope, Hits: []wire.SearchHit{}, HasMore: found.More}
 	if found.More {
 		page.Next = writePlace(found.Next)
 	}
 	for _, m := range found.Messages {
+		if !remains(s, m) {
+			continue
+		}
 		page.Hits = append(page.Hits, wire.SearchHit{
 			MessageID: m.ID, ChatID: m.Lane.ChatID, ThreadID: m.Lane.ThreadID,
 			Role: m.Role, Snippet: q.Snippet(m.Text), TS: millis(m.At),
 		})
 	}
-	d.answer(req, where, page)
-	return nil
+	return page
 }
 
 // rowID is what the store's names of rows look like: as a document id from
