@@ -154,11 +154,12 @@ func (d *deviceSession) compose(s *hub.State, m iris.Message, thread string, quo
 }
 
 // sent sees to the answer of a message that was refused. One whose row exists
-// came before, perhaps in a lane that is gone by now.
+// came before: perhaps in a lane that is gone by now, or with the last that the
+// log had room for.
 func (d *deviceSession) sent(a *hub.Actor, req wire.Request, id string, err error) {
 	switch {
 	case err == nil:
-	case errors.Is(err, iris.ErrRefused) || iris.ErrorCode(err) == iris.CodeNotFound:
+	case errors.Is(err, iris.ErrRefused), errors.Is(err, errFull), iris.ErrorCode(err) == iris.CodeNotFound:
 		a.Go(func(ctx context.Context) { d.sentBefore(ctx, req, id, err) })
 	default:
 		d.reply(req.ID, err)

@@ -1,10 +1,12 @@
 package handlers_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"iris-gateway/cloudstore/memstore"
+	"iris-gateway/iris"
 )
 
 // A message goes from a device to the host, and the streamed answer comes back.
@@ -121,5 +123,38 @@ func TestMessageWaitsForHost(t *testing.T) {
 	phone.send(`{"type":"message.send","id":4,"payload":{"text":"second"}}`)
 	if f := host.next("inbound"); f["body"].(map[string]any)["text"] != "second" {
 		t.Errorf("inbound after reconnect = %v, want only the new message", f)
+	}
+}
+
+// A message that is in the log is answered as ever when it comes again, also once
+// the log takes no new ones: whoever is told that it was refused writes it anew.
+func TestMessageAgainWhenFull(t *testing.T) {
+	t.Parallel()
+	in := start(t, memstore.New()) // keeps 64 entries, up to four times as many
+	g, _ := in.gateway()
+	phone := in.device(in.pair(g), "d1")
+	phone.next("status")
+	send := func(client string) frame {
+		return ask(phone, "message.send", iris.Lane{}, fmt.Sprintf(`{"text":"wait","client_id":%q}`, client))
+	}
+	first := send("first")
+	last := ""
+	for i := 0; ; i++ {
+		client := fmt.Sprint("c", i)
+		if f := send(client); f.is("error") {
+			if f.text("code") != "internal" || !strings.Contains(f.text("message"), "its queue is full") {
+				t.Errorf("error = %v", f)
+			}
+			break
+		}
+		last = client
+	}
+	for _, client := range []string{"first", last} {
+		if f := send(client); !f.is("message") || client == "first" && f.text("message_id") != first.text("message_id") {
+			t.Errorf("%s again: %v", client, f)
+		}
+	}
+	if f := send("new"); f.text("code") != "internal" {
+		t.Errorf("a new one: %v", f)
 	}
 }
