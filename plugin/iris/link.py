@@ -41,7 +41,7 @@ MAX_INBOUND = (
 )  # frames are up to 1 MiB; a bit of air, since too large a frame ends the connection
 
 GOING_AWAY, BAD_TOKEN, REPLACED = 1001, 4401, 4409
-SETTLED = 0.5  # seconds; a gateway that sends the host away sooner than this is not asked again at once
+SETTLED = 0.5  # seconds; a connection that ends sooner would end so again and again
 
 
 class Backoff:
@@ -49,10 +49,6 @@ class Backoff:
 
     def __init__(self, chance: Callable[[], float] = random.random) -> None:
         self._chance = chance
-        self._next = 1.0
-
-    def reset(self) -> None:
-        """The gateway said hello.ack: it is there."""
         self._next = 1.0
 
     def after(self, code: int | None, lived: float) -> float:
@@ -66,8 +62,10 @@ class Backoff:
         if code == REPLACED:
             log.warning("iris: another host with the same token took over; coming back in a minute")
             return 60.0
-        if code == GOING_AWAY and lived > SETTLED:
-            return 0.0
+        if lived > SETTLED:
+            self._next = 1.0
+            if code == GOING_AWAY:
+                return 0.0
         delay, self._next = self._next, min(60.0, self._next * 2)
         return delay * (0.75 + self._chance() / 2)
 
@@ -154,7 +152,7 @@ class Link(threading.Thread):
         code: int | None = None
         try:
             async with self._dial() as socket:
-                await session.run(socket, self._backoff.reset)
+                await session.run(socket)
         except ConnectionClosed as err:
             code = err.rcvd.code if err.rcvd else None
             self._say(f"connection closed ({code or 'lost'})", bool(session.lived))
@@ -229,14 +227,13 @@ class _Session:
         """Seconds since hello.ack, 0 before it."""
         return 0.0 if self._since is None else time.monotonic() - self._since
 
-    async def run(self, socket: Any, greeted: Callable[[], None]) -> None:
+    async def run(self, socket: Any) -> None:
         """Say hello, then read and write until the connection ends or the plugin stops."""
         self.open = True
         snapshot = await asyncio.wrap_future(self._pump.attach(self._out))
         tasks: set[asyncio.Task[None]] = set()
         try:
             await self._greet(socket, snapshot)
-            greeted()
             log.info("iris: connected to the gateway")
             work = (self._write(socket, snapshot), self._read(socket), self._flush())
             media = (self._uploads.run(socket.send), self._downloads.run(socket.send))

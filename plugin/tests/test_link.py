@@ -36,8 +36,11 @@ class BackoffTest(unittest.TestCase):
     def test_doubles_up_to_a_minute(self) -> None:
         backoff = Backoff(lambda: 0.5)
         self.assertEqual([backoff.after(None, 0) for _ in range(8)], [1, 2, 4, 8, 16, 32, 60, 60])
-        backoff.reset()
-        self.assertEqual(backoff.after(1006, 10), 1)
+        self.assertEqual(backoff.after(None, 10), 1)
+
+    def test_doubles_for_a_gateway_that_breaks_off_after_each_greeting(self) -> None:
+        backoff = Backoff(lambda: 0.5)
+        self.assertEqual([backoff.after(1009, 0.1) for _ in range(4)], [1, 2, 4, 8])
 
     def test_jitter(self) -> None:
         self.assertEqual(Backoff(lambda: 0.0).after(None, 0), 0.75)
