@@ -19,6 +19,9 @@ Body = dict[str, Any]
 #: Bytes of a frame that the gateway surely takes (its limit is 1 MiB).
 MAX_FRAME = 1_000_000
 
+#: What is left of a frame that is too large: bytes of a text, items of a list.
+_CUTS = ((200_000, None), (60_000, None), (16_384, None), (2_048, None), (2_048, 100), (256, 10))
+
 LIVE = frozenset({"tool.start", "tool.progress"})
 
 #: Ranks: what a full spool gives up first, next and last.
@@ -72,15 +75,15 @@ class Event:
 
 
 def fit(head: Body, name: str, value: Any) -> str:
-    """Encode head with value under name, cutting the longest texts of value until the frame is small
-    enough.
+    """Encode head with value under name, cutting the longest texts of value, then its longest lists, until
+    the frame is small enough: one that is not would end every connection on which it is sent.
     """
     frame = dumps({**head, name: value})
-    for limit in (200_000, 60_000, 16_384, 2_048):
+    for limit, most in _CUTS:
         if len(frame.encode()) <= MAX_FRAME:
-            break
-        frame = dumps({**head, name: cut(value, limit)})
-    return frame
+            return frame
+        frame = dumps({**head, name: cut(value, limit, most)})
+    return frame if len(frame.encode()) <= MAX_FRAME else dumps({**head, name: type(value)()})
 
 
 def dumps(value: Any) -> str:

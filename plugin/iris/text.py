@@ -27,8 +27,10 @@ def tail_text(text: str, limit: int = TAIL_LIMIT) -> str:
     return text if len(raw) <= limit else "…" + raw[-limit:].decode("utf-8", "ignore")
 
 
-def cut(value: Any, limit: int, depth: int = 0) -> Any:
-    """Return a JSON-safe copy of value in which every text has at most about limit bytes."""
+def cut(value: Any, limit: int, most: int | None = None, depth: int = 0) -> Any:
+    """Return a JSON-safe copy of value in which every text has at most about limit bytes, and every list at
+    most so many items.
+    """
     if isinstance(value, str):
         return cut_text(value, limit)
     if value is None or isinstance(value, bool | int):
@@ -38,7 +40,7 @@ def cut(value: Any, limit: int, depth: int = 0) -> Any:
     if depth > 8:
         return cut_text(str(value), limit)
     if isinstance(value, dict):
-        return {cut_text(str(k), 256): cut(v, limit, depth + 1) for k, v in value.items()}
+        return {cut_text(str(k), 256): cut(v, limit, most, depth + 1) for k, v in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [cut(v, limit, depth + 1) for v in value]
+        return [cut(v, limit, most, depth + 1) for v in list(value)[:most]]
     return cut_text(str(value), limit)

@@ -12,6 +12,7 @@ from unittest import mock
 from support import LANE, PLUGIN, event
 
 from iris import ids, lanes, settings, text, tools
+from iris.events import Event
 
 
 class IdsTest(unittest.TestCase):
@@ -144,6 +145,19 @@ class EventsTest(unittest.TestCase):
         frame = event("model.end", text="界" * 600_000, reasoning="r" * 600_000).frame(1)
         self.assertLess(len(frame.encode()), 1_000_001)
         self.assertIn("bytes cut", frame)
+
+    def test_frame_fits_whatever_is_offered(self) -> None:
+        models = [{"id": f"some/model-{i}", "label": f"some/model-{i}"} for i in range(1000)]
+        body = {
+            "prompt_id": "pr_1",
+            "kind": "model",
+            "providers": [{"id": f"p{i}", "models": models} for i in range(40)],
+        }
+        frame = Event("prompt", LANE, body).frame(1)
+        self.assertLess(len(frame.encode()), 1_000_001)
+        self.assertEqual(json.loads(frame)["body"]["providers"][0]["models"][:10], models[:10])
+        frame = event("prompt", odd={str(i): "x" * 64 for i in range(100_000)}).frame(1)
+        self.assertEqual((json.loads(frame)["seq"], json.loads(frame)["body"]), (1, {}))
 
     def test_lone_surrogate(self) -> None:
         json.loads(event("answer", text="a\ud800b").frame(1).encode())
