@@ -178,6 +178,19 @@ class SpoolTest(TempDir):
         self.assertTrue(spool.epoch)
         self.assertEqual(len(list(self.path.parent.glob("*.broken-*"))), 1)
 
+    def test_damage_in_the_middle_is_found_at_the_start(self) -> None:
+        for _ in range(100):
+            self.spool.append(event("answer", text="x" * 1000))
+        self.spool.close()
+        raw = bytearray(self.path.read_bytes())
+        middle = len(raw) // 2 // 4096 * 4096
+        raw[middle : middle + 8192] = b"\xab" * 8192
+        self.path.write_bytes(raw)
+        with self.assertLogs("iris.spool", "ERROR"):
+            spool = self.open()
+        self.assertEqual(spool.append(event("answer"))[0], 1)
+        self.assertEqual(len(list(self.path.parent.glob("*.broken-*"))), 1)
+
     def test_only_the_owner_may_read_it(self) -> None:
         self.assertEqual(self.path.stat().st_mode & 0o077, 0)
 
