@@ -15,6 +15,8 @@ from .lanes import Lane
 
 #: Seconds between the looks after a session's first answer.
 WAITS = (2.0, 2.0, 4.0, 8.0, 15.0, 30.0)
+#: So many sessions are known; of an older one a title is not told again.
+REMEMBERED = 1000
 
 
 class Titles:
@@ -35,7 +37,7 @@ class Titles:
     def turn_over(self, lane: Lane, session: str, first: bool) -> None:
         """A turn of this session ended; `first` if it was the session's first one."""
         if first:
-            self._known.setdefault(session, "")
+            self._know(session, self._known.get(session, ""))
         task = asyncio.get_running_loop().create_task(self._look(lane, session, first), name="iris-title")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -51,10 +53,14 @@ class Titles:
             title = await self._read(session)
             if session not in self._known:
                 # It began in an earlier process, which told of its title.
-                self._known[session] = title
-                while len(self._known) > 1000:
-                    self._known.popitem(last=False)
+                self._know(session, title)
             if title and title != self._known[session]:
-                self._known[session] = title
+                self._know(session, title)
                 self._emit(Event("title", lane, {"title": title}))
                 return
+
+    def _know(self, session: str, title: str) -> None:
+        self._known[session] = title
+        self._known.move_to_end(session)
+        while len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import unittest
+from unittest import mock
 
 from support import LANE
 
@@ -47,6 +48,15 @@ class TitlesTest(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(await self.over(), [])
         self.store["s_1"] = "New"
         self.assertEqual(await self.over(), ["New"])
+
+    async def test_old_sessions_are_forgotten(self) -> None:
+        with mock.patch("iris.titles.REMEMBERED", 2):
+            for i in range(5):
+                self.titles.turn_over(LANE, f"s_{i}", True)
+                self.titles.turn_over(LANE, f"old_{i}", False)
+            for _ in range(20):
+                await asyncio.sleep(0)
+        self.assertLessEqual(len(self.titles._known), 2)
 
     async def test_close(self) -> None:
         self.titles = Titles(self.events.append, self.read, (60.0,))
