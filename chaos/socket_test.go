@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -16,8 +17,9 @@ const dialLimit = 3 * time.Second
 // socket is a WebSocket through an instance's front proxy.
 type socket struct {
 	*websocket.Conn
-	in    *instance
-	local net.Addr
+	in      *instance
+	local   net.Addr
+	closing atomic.Bool
 }
 
 // dial opens a WebSocket to an instance.
@@ -46,6 +48,22 @@ func dial(ctx context.Context, in *instance, path, bearer string) (*socket, erro
 	ws.SetReadLimit(16 << 20)
 	s.Conn = ws
 	return s, nil
+}
+
+// Close says goodbye. What a reader gets meanwhile may be the middle of a frame:
+// the library takes some of it for itself (handlers.TestFrameWhileClosing).
+func (s *socket) Close(code websocket.StatusCode, reason string) error {
+	s.closing.Store(true)
+	return s.Conn.Close(code, reason)
+}
+
+// Read returns the next frame, until the socket is being closed.
+func (s *socket) Read(ctx context.Context) (websocket.MessageType, []byte, error) {
+	kind, data, err := s.Conn.Read(ctx)
+	if s.closing.Load() {
+		return kind, nil, net.ErrClosed
+	}
+	return kind, data, err
 }
 
 // vanish drops the connection so that the gateway does not learn of it.

@@ -15,7 +15,7 @@ const maxMalformed = 20
 // readFrames reads requests until the connection ends.
 func (d *deviceSession) readFrames(ctx context.Context) error {
 	for {
-		binary, r, err := reader(ctx, d.ws)
+		binary, r, err := d.ws.reader(ctx)
 		if err != nil {
 			return err
 		}

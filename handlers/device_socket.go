@@ -28,7 +28,7 @@ const maxDevicePending = 2 << 20
 type deviceSession struct {
 	server   *Server
 	log      *slog.Logger
-	ws       *websocket.Conn
+	ws       *conn
 	socket   *hub.Socket
 	receipts *receipts
 	address  string              // where it comes from, for limits
@@ -62,7 +62,7 @@ func (s *Server) handleDevice(w http.ResponseWriter, r *http.Request) {
 		s.logOf(r.Context()).Info("device socket refused", "err", err)
 		return
 	}
-	d := &deviceSession{server: s, log: s.log, began: time.Now(), ws: c.ws, syncs: make(chan syncRequest, maxSyncs), room: semaphore.NewWeighted(maxDevicePending)}
+	d := &deviceSession{server: s, log: s.log, began: time.Now(), ws: c, syncs: make(chan syncRequest, maxSyncs), room: semaphore.NewWeighted(maxDevicePending)}
 	d.address = s.address(r)
 	d.receipts = newReceipts(d)
 	d.socket = s.cfg.Hub.NewSocket(s.socketContext(r), c, d.receipts.written)
@@ -116,7 +116,7 @@ func (d *deviceSession) open(ctx context.Context) error {
 // hello reads the first frame, which must be a valid hello.
 func (d *deviceSession) hello(ctx context.Context) (wire.Request, wire.Hello, error) {
 	defer helloInTime(ctx, d.fail)()
-	binary, data, err := read(ctx, d.ws)
+	binary, data, err := d.ws.read(ctx)
 	if err != nil {
 		return wire.Request{}, wire.Hello{}, err
 	}

@@ -16,7 +16,7 @@ import (
 // wrong form is logged and dropped: nothing is resent for ever.
 func (h *hostSession) readFrames(ctx context.Context) error {
 	for {
-		binary, r, err := reader(ctx, h.ws)
+		binary, r, err := h.ws.reader(ctx)
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/coder/websocket"
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/semaphore"
 
@@ -35,7 +34,7 @@ const maxHostPending = 4 << 20
 type hostSession struct {
 	server  *Server
 	log     *slog.Logger
-	ws      *websocket.Conn
+	ws      *conn
 	socket  *hub.Socket
 	hello   link.Hello
 	address string              // where it comes from, for limits
@@ -91,7 +90,7 @@ func (s *Server) handleHost(w http.ResponseWriter, r *http.Request) {
 		s.logOf(r.Context()).Info("host link refused", "err", err)
 		return
 	}
-	h := &hostSession{server: s, log: s.log, began: time.Now(), ws: c.ws, room: semaphore.NewWeighted(maxHostPending)}
+	h := &hostSession{server: s, log: s.log, began: time.Now(), ws: c, room: semaphore.NewWeighted(maxHostPending)}
 	h.gets = make(chan link.MediaGet, maxGets)
 	h.address = s.address(r)
 	h.socket = s.cfg.Hub.NewSocket(s.socketContext(r), c, nil)
@@ -149,7 +148,7 @@ func (h *hostSession) open(ctx context.Context, hash string) (start int64, err e
 // readHello reads the first frame, which must be a valid hello.
 func (h *hostSession) readHello(ctx context.Context) (link.Hello, error) {
 	defer helloInTime(ctx, h.fail)()
-	binary, data, err := read(ctx, h.ws)
+	binary, data, err := h.ws.read(ctx)
 	if err != nil {
 		return link.Hello{}, err
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"io"
 
-	"github.com/coder/websocket"
-
 	"iris-gateway/handlers/hub"
 	"iris-gateway/handlers/wire"
 	"iris-gateway/iris"
@@ -81,7 +79,7 @@ func (d *deviceSession) servePull(ctx context.Context, p pull, w *window) error 
 
 // sendMedia sends bytes as binary frames. While one is being written the next is
 // read, no more: the others wait in the store.
-func sendMedia(ctx context.Context, ws *websocket.Conn, socket *hub.Socket, r io.Reader, w *window) error {
+func sendMedia(ctx context.Context, ws *conn, socket *hub.Socket, r io.Reader, w *window) error {
 	now, before := newChunk(), newChunk()
 	for more := true; more; {
 		now.n = 0

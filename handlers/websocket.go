@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -16,10 +18,11 @@ import (
 	"iris-gateway/iris"
 )
 
-// conn adapts a WebSocket to what hub.Socket writes to.
+// conn is the WebSocket of a peer; hub.Socket writes to it.
 type conn struct {
-	ws  *websocket.Conn
-	raw net.Conn // below ws
+	*websocket.Conn
+	raw     net.Conn // below it
+	closing atomic.Bool
 }
 
 // closeWait bounds how long the peer may take to answer a close frame.
@@ -30,22 +33,23 @@ const closeWait = time.Second
 const maxReason = 123
 
 // Write implements hub.Conn.
-func (c conn) Write(ctx context.Context, frame []byte) error {
-	return c.ws.Write(ctx, websocket.MessageText, frame)
+func (c *conn) Write(ctx context.Context, frame []byte) error {
+	return c.Conn.Write(ctx, websocket.MessageText, frame)
 }
 
 // WriteBinary implements hub.Conn.
-func (c conn) WriteBinary(ctx context.Context, frame []byte) error {
-	return c.ws.Write(ctx, websocket.MessageBinary, frame)
+func (c *conn) WriteBinary(ctx context.Context, frame []byte) error {
+	return c.Conn.Write(ctx, websocket.MessageBinary, frame)
 }
 
 // Close implements hub.Conn. The library waits up to 5 s for a silent peer, and
 // its CloseNow does nothing meanwhile: what is below is closed.
-func (c conn) Close(code int, reason string) {
+func (c *conn) Close(code int, reason string) {
+	c.closing.Store(true)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = c.ws.Close(websocket.StatusCode(code), short(reason))
+		_ = c.Conn.Close(websocket.StatusCode(code), short(reason))
 	}()
 	t := time.NewTimer(closeWait)
 	defer t.Stop()
@@ -68,17 +72,17 @@ func short(reason string) string {
 
 // accept upgrades a request. Any origin may connect: the token is what counts,
 // and no cookie is used.
-func accept(w http.ResponseWriter, r *http.Request, limit int64) (conn, error) {
+func accept(w http.ResponseWriter, r *http.Request, limit int64) (*conn, error) {
 	below := &hijacker{ResponseWriter: w}
 	ws, err := websocket.Accept(below, r, &websocket.AcceptOptions{
 		InsecureSkipVerify: true,
 		CompressionMode:    websocket.CompressionDisabled,
 	})
 	if err != nil {
-		return conn{}, fmt.Errorf("accept WebSocket: %w", err)
+		return nil, fmt.Errorf("accept WebSocket: %w", err)
 	}
 	ws.SetReadLimit(limit)
-	return conn{ws, below.raw}, nil
+	return &conn{Conn: ws, raw: below.raw}, nil
 }
 
 // hijacker keeps the connection that a WebSocket is made of.
@@ -95,8 +99,8 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 }
 
 // read returns the next frame. What is too large ends the connection with 1009.
-func read(ctx context.Context, ws *websocket.Conn) (binary bool, data []byte, err error) {
-	binary, r, err := reader(ctx, ws)
+func (c *conn) read(ctx context.Context) (binary bool, data []byte, err error) {
+	binary, r, err := c.reader(ctx)
 	if err != nil {
 		return false, nil, err
 	}
@@ -105,23 +109,29 @@ func read(ctx context.Context, ws *websocket.Conn) (binary bool, data []byte, er
 }
 
 // reader returns a reader of the next frame, which must be read to its end.
-func reader(ctx context.Context, ws *websocket.Conn) (binary bool, r io.Reader, err error) {
-	kind, r, err := ws.Reader(ctx)
+func (c *conn) reader(ctx context.Context) (binary bool, r io.Reader, err error) {
+	kind, r, err := c.Reader(ctx)
 	if err != nil || kind == websocket.MessageText {
-		return false, r, err
+		return false, &frameReader{c, r, math.MaxInt}, err
 	}
-	return true, &binaryFrame{r, wire.MaxBinaryFrame}, nil
+	return true, &frameReader{c, r, wire.MaxBinaryFrame}, nil
 }
 
-// binaryFrame reads a binary frame, and fails when it is too large.
-type binaryFrame struct {
+// frameReader reads a frame.
+type frameReader struct {
+	conn *conn
 	r    io.Reader
 	left int // bytes that are allowed
 }
 
-// Read implements io.Reader.
-func (f *binaryFrame) Read(p []byte) (int, error) {
+// Read implements io.Reader. It fails when the frame is too large, and once the
+// gateway closes the connection: the library (v1.8.15) then takes the rest of
+// the frame for itself, and what comes is the middle of another one.
+func (f *frameReader) Read(p []byte) (int, error) {
 	n, err := f.r.Read(p)
+	if f.conn.closing.Load() {
+		return 0, net.ErrClosed
+	}
 	if f.left -= n; f.left < 0 {
 		return 0, &wire.CloseError{Code: wire.CloseTooBig, Err: iris.Errorf(iris.CodeUnsupported,
 			"binary frame of more than %d bytes", wire.MaxBinaryFrame)}
