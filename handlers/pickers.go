@@ -2,6 +2,8 @@ package handlers
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"slices"
 
 	"iris-gateway/handlers/hub"
@@ -30,6 +32,9 @@ func selectPicker(s *hub.State, device string, p wire.PickerSelect) (hub.Draft, 
 	case s.Full():
 		return hub.Draft{}, errFull
 	}
+	if err := fits(picker, p); err != nil {
+		return hub.Draft{}, err
+	}
 	draft := hub.Draft{
 		Changes: []iris.Change{iris.AnswerPicker{ID: picker.ID}},
 		Inbound: []string{link.EncodeItem(link.Item{
@@ -39,6 +44,40 @@ func selectPicker(s *hub.State, device string, p wire.PickerSelect) (hub.Draft, 
 	}
 	draft.Add(picker.Lane, wire.PickerClosed{PickerID: picker.ID, Value: p.Value, Text: p.Text, DeviceID: device})
 	return draft, nil
+}
+
+// fits says what is wrong with an answer that the picker does not offer. The host
+// would refuse it, and nobody could give another one. What offers nothing takes
+// anything.
+func fits(picker iris.Picker, answer wire.PickerSelect) error {
+	var f struct {
+		Payload struct {
+			Choices   []wire.Choice         `json:"choices"`
+			Providers []wire.PickerProvider `json:"providers"`
+			AllowText bool                  `json:"allow_text"`
+		} `json:"payload"`
+	}
+	if err := json.Unmarshal([]byte(picker.Frame), &f); err != nil {
+		return fmt.Errorf("picker %s: %w", picker.ID, err)
+	}
+	var values []string
+	for _, c := range f.Payload.Choices {
+		values = append(values, c.Value)
+	}
+	for _, p := range f.Payload.Providers {
+		for _, m := range p.Models {
+			values = append(values, p.ID+"/"+m.ID)
+		}
+	}
+	switch {
+	case len(values) == 0:
+		return nil
+	case answer.Value != nil && !slices.Contains(values, *answer.Value):
+		return iris.Errorf(iris.CodeUnsupported, "value %q is none of the choices of picker %q", printable(*answer.Value), printable(picker.ID))
+	case answer.Value == nil && !f.Payload.AllowText:
+		return iris.Errorf(iris.CodeUnsupported, "picker %q takes no text: send the value of one of its choices", printable(picker.ID))
+	}
+	return nil
 }
 
 // pickerRows completes a host's draft: the rows follow from the frames. What

@@ -282,6 +282,40 @@ func TestPickersOpenAndClosed(t *testing.T) {
 	p.next("picker.closed")
 }
 
+// An answer that a picker does not offer is refused, and the question stays: the
+// host would not take it, and nobody could give another one.
+func TestPickersTakeWhatTheyOffer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, memstore.New())
+	once := []wire.Choice{{Value: "once"}, {Value: "deny"}}
+	for id, c := range map[string]struct {
+		picker      wire.Payload
+		wrong       []string // answers
+		right, told string   // the answer, and what the host is told of it
+	}{
+		"approval": {wire.PickerApproval{PickerID: "approval", Choices: once},
+			[]string{`"value":"always"`, `"value":"Once"`, `"value":""`, `"value":null,"text":"once"`}, `"value":"deny"`, "deny"},
+		"clarify": {wire.PickerClarify{PickerID: "clarify", Choices: once, AllowText: true},
+			[]string{`"value":"neither"`}, `"value":null,"text":"neither"`, "neither"},
+		"model": {wire.PickerModel{PickerID: "model", Providers: []wire.PickerProvider{{ID: "p/q", Models: []wire.ModelLabel{{ID: "a/b"}}}}},
+			[]string{`"value":"a/b"`, `"value":"p/q"`}, `"value":"p/q/a/b"`, "p/q/a/b"},
+		"anything": {wire.PickerConfirm{PickerID: "anything"}, nil, `"value":"whatever"`, "whatever"},
+	} {
+		w.prompt(c.picker, id)
+		w.phone.until("the picker", func(f frame) bool { return f.text("picker_id") == id })
+		for _, answer := range c.wrong {
+			if f := w.ask("picker.select", iris.Lane{}, fmt.Sprintf(`{"picker_id":%q,%s}`, id, answer)); f.text("code") != "unsupported" || !strings.Contains(f.text("message"), id) {
+				t.Errorf("%s: %s: %v", id, answer, f)
+			}
+		}
+		w.answered(w.ask("picker.select", iris.Lane{}, fmt.Sprintf(`{"picker_id":%q,%s}`, id, c.right)), "picker.closed")
+		in := w.host.until("answer", func(f frame) bool { return f["kind"] == "answer" })
+		if body := in["body"].(map[string]any); body["prompt_id"] != id || body["value"] != c.told && body["text"] != c.told {
+			t.Errorf("%s: the host gets %v", id, in)
+		}
+	}
+}
+
 // Of two devices with one registration token the newest keeps it, whether it
 // registers or says so in its hello.
 func TestOneRegistration(t *testing.T) {
