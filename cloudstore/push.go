@@ -47,8 +47,7 @@ func OpenFCM(ctx context.Context, cfg FCMConfig) (*FCM, error) {
 		}
 		cfg.Project = project
 	}
-	base := http.DefaultTransport.(*http.Transport).Clone()
-	base.MaxIdleConnsPerHost = 32 // as many as are sent at once
+	base := fcmTransport()
 	opts := []option.ClientOption{option.WithScopes(fcmScope)}
 	if cfg.Endpoint != "" {
 		opts = []option.ClientOption{option.WithoutAuthentication(), option.WithEndpoint(cfg.Endpoint)}
@@ -71,6 +70,17 @@ func OpenFCM(ctx context.Context, cfg FCMConfig) (*FCM, error) {
 		return nil, fmt.Errorf("cloudstore: push: %w", err)
 	}
 	return &FCM{client: client, http: hc}, nil
+}
+
+// fcmTransport carries the calls of FCM.
+func fcmTransport() *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConnsPerHost = 32 // as many as are sent at once
+	// As Google's client does, but only for a transport of its own: a call that
+	// ends by its deadline leaves an HTTP/2 connection as it is. On one that went
+	// silently all calls fail until it is pinged, or for the kernel's 15 min.
+	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 20 * time.Second, PingTimeout: 10 * time.Second}
+	return t
 }
 
 // Close lets the connections go.

@@ -24,7 +24,12 @@ type Ntfy struct {
 
 // NewNtfy returns a sender for the ntfy server at that address.
 func NewNtfy(server string) *Ntfy {
-	t := &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 32, IdleConnTimeout: 90 * time.Second, ForceAttemptHTTP2: true}
+	t := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: 32, IdleConnTimeout: 90 * time.Second, ForceAttemptHTTP2: true,
+		// A call that ends by its deadline leaves an HTTP/2 connection as it is.
+		// On one that went silently all calls fail until it is pinged.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 20 * time.Second, PingTimeout: 10 * time.Second},
+	}
 	return &Ntfy{url: server, http: &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // a topic is a secret: only for the server that was named
 	}}}
