@@ -31,11 +31,14 @@ func (r *record) checkPhone(p *phone, saved int64) {
 	start := int64(-1)
 	for _, v := range p.visits {
 		rd := &reading{record: r, v: v, name: fmt.Sprintf("%s, visit %d to %s", p.id, v.n, v.instance), any: true}
-		rd.run()
-		spans = append(spans, rd.spans...)
 		if v.acked && start < 0 { // a fresh device begins at its attachment
 			start = v.base
+			if v.followsAtOnce() {
+				rd.begin(v.base)
+			}
 		}
+		rd.run()
+		spans = append(spans, rd.spans...)
 	}
 	if start < 0 {
 		r.t.Errorf("%s never got in", p.id)
@@ -65,10 +68,23 @@ func reach(from int64, spans []span) int64 {
 	return from
 }
 
-func (rd *reading) run() {
-	if rd.v.n == 0 && rd.v.acked { // a fresh device follows at once
-		rd.begin(rd.v.base)
+// followsAtOnce reports whether the log's frames come without a sync, as they do
+// to a device that has just been paired. It may have been in an earlier visit,
+// which then heard nothing of it.
+func (v *visit) followsAtOnce() bool {
+	for _, f := range v.frames {
+		_, synced := f.syncDone()
+		switch {
+		case synced || f.Cursor != 0:
+			return false
+		case !ephemeral[f.Type] && f.ID == "":
+			return true
+		}
 	}
+	return false
+}
+
+func (rd *reading) run() {
 	for _, f := range rd.v.frames {
 		done, ok := f.syncDone()
 		switch {
