@@ -20,6 +20,10 @@ import (
 // helloWait is how many seconds a peer may take to say hello.
 const helloWait = 10
 
+// openWait bounds what a connection waits for the store until it is attached:
+// nobody reads from it meanwhile, and sees that its peer has gone.
+const openWait = 30 * time.Second
+
 // maxDevicePending bounds the bytes of a device's messages that wait for the
 // log. A device that is faster has to wait.
 const maxDevicePending = 2 << 20
@@ -94,6 +98,8 @@ func (d *deviceSession) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, openWait)
+	defer cancel()
 	token, err := d.authenticate(ctx, hello)
 	if err != nil {
 		return err

@@ -119,7 +119,9 @@ func (h *hostSession) run(ctx context.Context, bearer string) error {
 
 // open does all that must be before the host's frames are read. It returns
 // where the backlog of inbound begins.
-func (h *hostSession) open(ctx context.Context, hash string) (start int64, err error) {
+func (h *hostSession) open(socket context.Context, hash string) (start int64, err error) {
+	ctx, cancel := context.WithTimeout(socket, openWait)
+	defer cancel()
 	token, err := h.server.cfg.Store.Token(ctx, hash)
 	if err == nil && token.Kind != iris.TokenHost {
 		err = iris.Errorf(iris.CodeAuth, "this is not a host token")
@@ -128,7 +130,7 @@ func (h *hostSession) open(ctx context.Context, hash string) (start int64, err e
 		return 0, err
 	}
 	h.log = h.log.With("gateway", token.Gateway)
-	if h.hello, err = h.readHello(ctx); err != nil {
+	if h.hello, err = h.readHello(socket); err != nil {
 		return 0, err
 	}
 	g, release, err := h.server.cfg.Hub.Open(ctx, token.Gateway)
@@ -173,11 +175,12 @@ func (h *hostSession) attach(ctx context.Context) (start int64, err error) {
 		Sent: h.noteSent, Snapshot: h.snapshot, Open: h.openTurns, Made: h.newest, Refuse: h.refuse,
 	}
 	attached := make(chan error, 1)
+	var from int64 // set before attached is told
 	err = h.gateway.Do(func(a *hub.Actor) {
 		h.host.Erase = func(d iris.Deletion) { h.erased(a, d) }
 		a.AttachHost(h.host, h.row(), h.hello.Epoch, func(a *hub.Actor, before iris.HostMark, err error) {
 			if err == nil {
-				start = h.welcome(a, before)
+				from = h.welcome(a, before)
 			}
 			attached <- err
 		})
@@ -193,7 +196,7 @@ func (h *hostSession) attach(ctx context.Context) (start int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return start, h.resume(ctx)
+	return from, h.resume(ctx)
 }
 
 // row is what is kept of the host.
