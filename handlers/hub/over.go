@@ -17,22 +17,41 @@ const freshFor = 2 * commitTimeout
 type over struct {
 	messages ids
 	tools    map[iris.Lane][]int // indexes, of the turn that runs in the lane
+	waiting  map[iris.Lane]bool  // whether that turn waits for an answer
 }
 
-func newOver() over { return over{tools: map[iris.Lane][]int{}} }
+func newOver() over { return over{tools: map[iris.Lane][]int{}, waiting: map[iris.Lane]bool{}} }
 
 // see takes the entries that leave the tail.
 func (o *over) see(e iris.Entry) {
 	o.messages.add(e.Messages)
 	for _, f := range e.Frames {
 		switch frameType(f) {
-		case wire.AgentBusy{}.FrameType(), wire.AgentIdle{}.FrameType():
+		case wire.AgentBusy{}.FrameType():
+			o.busy(f)
+		case wire.AgentIdle{}.FrameType():
 			delete(o.tools, laneOf(f))
+			delete(o.waiting, laneOf(f))
 		case wire.ToolEnd{}.FrameType():
 			if end, ok := Payload[wire.ToolEnd](f); ok {
 				o.tools[laneOf(f)] = append(o.tools[laneOf(f)], end.Index)
 			}
 		}
+	}
+}
+
+// busy takes a turn that begins, or goes over to waiting and back: that is still
+// the same one.
+func (o *over) busy(frame string) {
+	lane := laneOf(frame)
+	busy, _ := Payload[wire.AgentBusy](frame)
+	switch {
+	case busy.Reason == "waiting_input":
+		o.waiting[lane] = true
+	case o.waiting[lane]:
+		delete(o.waiting, lane)
+	default:
+		delete(o.tools, lane)
 	}
 }
 

@@ -1,0 +1,40 @@
+package hub
+
+import (
+	"testing"
+
+	"iris-gateway/handlers/link"
+	"iris-gateway/handlers/wire"
+	"iris-gateway/iris"
+)
+
+// A tool that has ended stays so while its turn asks somebody and goes on: the
+// live document may be older. The next turn counts its tools anew.
+func TestEndedToolWhileTurnWaits(t *testing.T) {
+	t.Parallel()
+	lane := iris.Lane{ChatID: "c"}
+	o := newOver()
+	shown := func() int {
+		return len(o.without(link.Turn{ChatID: "c", Tools: []link.TurnTool{{Index: 1}}}).Tools)
+	}
+	for _, step := range []struct {
+		frame wire.Payload
+		shown int
+	}{
+		{wire.AgentBusy{Reason: "processing"}, 1},
+		{wire.ToolEnd{Index: 1}, 0},
+		{wire.AgentBusy{Reason: "waiting_input"}, 0},
+		{wire.AgentBusy{Reason: "processing"}, 0},
+		{wire.AgentBusy{Reason: "processing"}, 1}, // the lane goes over to another turn
+		{wire.ToolEnd{Index: 1}, 0},
+		{wire.AgentBusy{Reason: "waiting_input"}, 0},
+		{wire.AgentIdle{}, 1},
+		{wire.ToolEnd{Index: 1}, 0},
+		{wire.AgentBusy{Reason: "cron"}, 1},
+	} {
+		o.see(iris.Entry{Frames: []string{wire.Encode(lane, step.frame)}})
+		if got := shown(); got != step.shown {
+			t.Fatalf("after %#v: %d tools are shown, want %d", step.frame, got, step.shown)
+		}
+	}
+}
