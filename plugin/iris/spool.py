@@ -25,6 +25,10 @@ log = logging.getLogger(__name__)
 
 #: Bound of the waiting events.
 LIMIT = 64 * 1024 * 1024
+#: So many numbers of events are left out when the spool is opened. A power cut may have taken the last
+#: commits back (`synchronous=NORMAL`), whose events the gateway has: a new one of the same number would be
+#: dropped as a repetition.
+GAP = 100_000
 #: How many messages' rows in hermes' store are known at most.
 MAPPED = 200_000
 #: How many message ids are remembered against a second delivery (hermes.md §7.1).
@@ -94,6 +98,7 @@ class Spool:
         self.media = Outbox(self._db, path.with_name("media"))
         self.media.sweep()
         self.reload()
+        self._floor = self.last_seq + GAP if self.last_seq else 0
         if not self.epoch:
             self._restart()
 
@@ -129,7 +134,7 @@ class Spool:
         """Keep a durable event; returns its seq and frame. Its rank, if not its kind's, tells how soon a
         full spool gives it up.
         """
-        seq = self.last_seq + 1
+        seq = max(self.last_seq, self._floor) + 1
         frame = event.frame(seq)
         size = len(frame.encode())
         rank, lane = event.rank if rank is None else rank, event.lane
