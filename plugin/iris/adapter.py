@@ -78,10 +78,8 @@ class Adapter(Asking, Sharing, Serving, BasePlatformAdapter):  # type: ignore[mi
     async def connect(self, *, is_reconnect: bool = False) -> bool:
         """Start the link. Succeeds also while the gateway cannot be reached (host-link.md, Opening)."""
         self._loop = asyncio.get_running_loop()
-        unfinished = await asyncio.to_thread(self._host.start)
+        await asyncio.to_thread(self._host.start)
         Adapter.current = self
-        for item in unfinished:
-            self._inbox.offer(item)
         self._opening = asyncio.create_task(self._inbox.open(), name="iris-open")
         self._mark_connected()
         return True
@@ -243,7 +241,7 @@ class Adapter(Asking, Sharing, Serving, BasePlatformAdapter):  # type: ignore[mi
         return said
 
     def _arrived(self, item: Inbound) -> None:
-        """An inbound item, on the link's thread."""
+        """An inbound item, on another thread: they are offered in the order in which they come here."""
         if self._loop:
             self._loop.call_soon_threadsafe(self._inbox.offer, item)
 

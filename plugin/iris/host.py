@@ -30,7 +30,9 @@ VERSION = "0.1.0"
 
 
 class Host:
-    """Takes events from any thread, gives inbound items to `deliver` (called on the link's thread)."""
+    """Takes events from any thread, gives inbound items to `deliver` (called on the pump's thread, or that of
+    `start`).
+    """
 
     def __init__(
         self,
@@ -50,24 +52,25 @@ class Host:
         self._link: Link | None = None
         self._fetcher: Fetcher | None = None
 
-    def start(self) -> list[Inbound]:
-        """Open the spool and begin to dial; returns what an earlier process left to do. Blocks on the
-        disk.
+    def start(self) -> None:
+        """Open the spool, deliver what an earlier process left to do, and then begin to dial: what is new
+        comes behind it. Blocks on the disk.
         """
         if self._pump:
-            return []
+            return
         spool = Spool(self._path)
         unfinished, orphans, unfetched = spool.unfinished(), spool.orphans(), spool.media.unfetched()
         self._pump = Pump(spool)
         self._pump.start()
         for event in orphans:
             self._pump.emit(event)
+        for item in unfinished:
+            self._deliver(item)
         link = self._link = Link(self._settings, self._pump, self._hello, self._deliver, self._backoff)
         link.start()
         self._fetcher = Fetcher(self._pump.copy_of, lambda: link.media_most, self._fetched, self._unsendable)
         for medium in unfetched:
             self._fetcher.want(medium)
-        return unfinished
 
     def stop(self) -> None:
         """Flush, close, end both threads. Takes at most a few seconds."""

@@ -71,7 +71,9 @@ class Backoff:
 
 
 class Link(threading.Thread):
-    """The socket's thread. `hello` makes the opening frame, `deliver` takes each new inbound item."""
+    """The socket's thread. `hello` makes the opening frame, `deliver` takes each new inbound item, on
+    the pump's thread.
+    """
 
     def __init__(
         self,
