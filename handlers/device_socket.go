@@ -209,6 +209,9 @@ func (d *deviceSession) identify(ctx context.Context, token iris.Token, hello wi
 	if iris.ErrorCode(err) == iris.CodeNotFound || err == nil && d.device.Token != token.Hash {
 		err = iris.Errorf(iris.CodeAuth, "the device has been revoked: pair again")
 	}
+	if hello.DeviceName != "" {
+		d.device.Name = hello.DeviceName // its row gets it with the attachment
+	}
 	return err
 }
 

@@ -158,3 +158,22 @@ func TestMessageAgainWhenFull(t *testing.T) {
 		t.Errorf("a new one: %v", f)
 	}
 }
+
+// A message says from which device it came, by the name that the device has now.
+func TestRenamedDevice(t *testing.T) {
+	t.Parallel()
+	in := start(t, memstore.New())
+	g, hostToken := in.gateway()
+	host, _ := in.host(hostToken, "e1", 0, 0, "")
+	token := in.pair(g)
+	for hello, want := range map[string]string{`"Old name"`: "Old name", `"New\u0007 name"`: "New name"} {
+		phone := in.socket("phone")
+		phone.send(`{"type":"hello","payload":{"token":%q,"device_id":"d1","device_name":%s}}`, token, hello)
+		phone.next("status")
+		phone.send(`{"type":"message.send","id":1,"payload":{"text":"x"}}`)
+		body := host.next("inbound")["body"].(map[string]any)
+		if got := body["device"].(map[string]any)["name"]; got != want {
+			t.Errorf("device %v, want %s", got, want)
+		}
+	}
+}
