@@ -131,6 +131,7 @@ type messageDoc struct {
 	Text      string        `firestore:"text"`
 	Reasoning string        `firestore:"reasoning,omitempty"`
 	Media     []mediaRefDoc `firestore:"media,omitempty"`
+	MediaIDs  []string      `firestore:"media_ids,omitempty"` // of them, to be looked for
 	ReplyTo   string        `firestore:"reply_to,omitempty"`
 	Model     string        `firestore:"model,omitempty"`
 	Tokens    int           `firestore:"tokens,omitempty"`
@@ -157,7 +158,7 @@ func newMessageDoc(m iris.Message) messageDoc {
 		ID: m.ID, Lane: laneID(m.Lane), ChatID: m.Lane.ChatID, ThreadID: m.Lane.ThreadID,
 		Role: string(m.Role), Text: m.Text, Reasoning: m.Reasoning, ReplyTo: m.ReplyTo,
 		Model: m.Model, Tokens: m.Tokens, At: m.At, Cursor: m.Cursor, Deleted: m.Deleted,
-		Expires: m.Expires, Terms: m.Terms,
+		Expires: m.Expires, Terms: m.Terms, MediaIDs: m.MediaIDs(),
 	}
 	if m.Commentary {
 		doc.Kind = kindCommentary

@@ -96,6 +96,7 @@ func everyQuery(t *testing.T, s *cloudstore.Store) {
 			none := func(e iris.Entry) (iris.Entry, bool) { return e, false }
 			return s.Scrub(ctx, "g", iris.Touching{Messages: []string{"m"}, Lanes: []iris.Lane{{}}}, none)
 		},
+		"media":          func() error { _, err := s.MediaMessages(ctx, "g", "md", 5); return err },
 		"history":        func() error { _, _, err := s.History(ctx, "g", iris.Lane{}, nil, 5); return err },
 		"export":         func() error { _, err := s.ExportMessages(ctx, "g", iris.ExportPlace{ID: "m"}, 5); return err },
 		"count":          func() error { _, err := s.CountMessages(ctx, "g"); return err },

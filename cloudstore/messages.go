@@ -26,6 +26,22 @@ func (s *Store) Message(ctx context.Context, g, id string) (iris.Message, error)
 	return doc.noun(), nil
 }
 
+// MediaMessages returns the messages that have a medium, by their ids: limit of
+// them at most, in no order. Tombstones have none. It costs a read each, one at
+// least.
+func (s *Store) MediaMessages(ctx context.Context, g, media string, limit int) ([]string, error) {
+	docs, err := list[messageDoc](ctx, s, "messages", s.gateway(g).Collection("messages").
+		Where("media_ids", "array-contains", media).Select("id").Limit(limit))
+	if err != nil {
+		return nil, wrap(ctx, err, "looking for the messages of medium %s", media)
+	}
+	ids := make([]string, len(docs))
+	for i, doc := range docs {
+		ids[i] = doc.ID
+	}
+	return ids, nil
+}
+
 // History returns the newest limit messages of a lane that began before the
 // given one (nil: the newest of all), oldest first, without tombstones and what
 // has expired, and whether there are older ones. Messages are sorted by time,

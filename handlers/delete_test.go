@@ -279,3 +279,35 @@ func TestDeleteMedia(t *testing.T) {
 		e.gone("md_m3")
 	})
 }
+
+// A device may send what it has uploaded twice, on purpose or because it heard of
+// no answer: the file stays until the last message that has it is deleted.
+func TestDeleteMediaOfTwo(t *testing.T) {
+	t.Parallel()
+	stores(t, func(t *testing.T, e *everywhere) {
+		w := newWorld(t, e.store, e.logged)
+		file := random(1000)
+		channel := iris.Lane{ChatID: w.ask("channel.create", iris.Lane{}, `{"name":"c"}`).text("chat_id")}
+		w.phone.upload(sendingOf("mu", file), file)
+		say := func(l iris.Lane) (message, medium string) {
+			echo := w.answered(w.ask("message.send", l, `{"text":"look","media_refs":["mu"]}`), "message")
+			return echo.text("message_id"), mediaID(mediaOf(echo.payload())[0])
+		}
+		first, medium := say(iris.Lane{})
+		second, _ := say(iris.Lane{})
+		for range 2 {
+			say(channel)
+		}
+		w.answered(w.ask("message.delete", iris.Lane{}, messageIDs(first)), "message.deleted")
+		w.phone.holds(medium, file)
+		w.answered(w.ask("channel.delete", channel, `{}`), "channel.deleted")
+		w.phone.holds(medium, file)
+		w.answered(w.ask("message.delete", iris.Lane{}, messageIDs(second)), "message.deleted")
+		if f := w.ask("media.pull", iris.Lane{}, fmt.Sprintf(`{"media_id":%q}`, medium)); f.text("code") != "not_found" {
+			t.Errorf("after the last one: %v", f)
+		}
+		if n := len(e.files()); n != 0 {
+			t.Errorf("objects %v are left", e.files())
+		}
+	})
+}

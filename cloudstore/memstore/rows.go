@@ -112,6 +112,23 @@ func (s *Store) Message(ctx context.Context, g, id string) (iris.Message, error)
 	return rows.Message(m), nil
 }
 
+// MediaMessages returns the messages that have a medium, by their ids: limit of
+// them at most, in no order. Tombstones have none.
+func (s *Store) MediaMessages(ctx context.Context, g, media string, limit int) ([]string, error) {
+	if err := alive(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var ids []string
+	for id, m := range s.at(g).messages {
+		if len(ids) < limit && slices.Contains(m.MediaIDs(), media) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
 // History returns the newest limit messages of a lane that began before the
 // given one (nil: the newest of all), oldest first, without tombstones and what
 // has expired, and whether there are older ones. Messages are sorted by time, then id.

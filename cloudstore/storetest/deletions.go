@@ -152,6 +152,37 @@ func testScrubOvertaken(f *fixture) {
 }
 
 // What a tombstone keeps is the id: it is taken, and history does not show it.
+// A medium may be in several messages, until they are deleted.
+func testMediaMessages(f *fixture) {
+	message := func(id string, media ...string) iris.Message {
+		m := iris.Message{ID: id, Lane: iris.Lane{ChatID: "c"}, Role: iris.RoleUser}
+		for _, id := range media {
+			m.Media = append(m.Media, iris.Media{ID: id, Filename: "md_1"})
+		}
+		return m
+	}
+	both := message("b", "md_2", "md_1")
+	noError(f.T, f.change(
+		iris.CreateMessage{Message: message("a", "md_1")}, iris.PutMessage{Message: both},
+		iris.CreateMessage{Message: message("none")}, iris.CreateMessage{Message: message("other", "md_3")},
+	))
+	has := func(media string, limit int) []string {
+		ids, err := f.MediaMessages(f.ctx, f.g, media, limit)
+		noError(f.T, err)
+		slices.Sort(ids)
+		return ids
+	}
+	equal(f, "md_1", has("md_1", 9), []string{"a", "b"})
+	equal(f, "md_1, one of them", len(has("md_1", 1)), 1)
+	equal(f, "md_2", has("md_2", 9), []string{"b"})
+	equal(f, "unknown", len(has("md_", 9)), 0)
+	noError(f.T, f.change(iris.PutMessage{Message: both.Tombstone()}))
+	equal(f, "md_1 behind a deletion", has("md_1", 9), []string{"a"})
+	ids, err := f.MediaMessages(f.ctx, "g_other", "md_1", 9)
+	noError(f.T, err)
+	equal(f, "of another gateway", len(ids), 0)
+}
+
 func testMessages(f *fixture) {
 	lane := iris.Lane{ChatID: "c", ThreadID: "t"}
 	kept := iris.Message{ID: "kept", Lane: lane, Role: iris.RoleUser, Text: "text", At: stored(time.Now())}

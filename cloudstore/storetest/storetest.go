@@ -62,6 +62,7 @@ type Store interface {
 	Deletions(ctx context.Context, g string) ([]iris.Deletion, error)
 	Scrub(ctx context.Context, g string, t iris.Touching, edit func(iris.Entry) (iris.Entry, bool)) error
 	Messages(ctx context.Context, g string, ids []string) ([]iris.Message, error)
+	MediaMessages(ctx context.Context, g, media string, limit int) ([]string, error)
 	EditLive(ctx context.Context, g, turn string, edit func(iris.Live) (iris.Live, bool)) error
 
 	Ready(ctx context.Context) error
@@ -108,6 +109,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"revocation", testRevocation},
 		{"host token rotation", testRotation},
 		{"deletions", testDeletions},
+		{"messages of a medium", testMediaMessages},
 		{"scrub", testScrub},
 		{"scrubs at once", testScrubAtOnce},
 		{"overtaken scrub", testScrubOvertaken},

@@ -25,6 +25,7 @@ type Media interface {
 type Store interface {
 	Scrub(ctx context.Context, gateway string, t iris.Touching, edit func(iris.Entry) (iris.Entry, bool)) error
 	History(ctx context.Context, gateway string, lane iris.Lane, before *iris.Message, limit int) ([]iris.Message, bool, error)
+	MediaMessages(ctx context.Context, gateway, media string, limit int) ([]string, error)
 	Channels(ctx context.Context, gateway string) ([]iris.Channel, error)
 	Pickers(ctx context.Context, gateway string) ([]iris.Picker, error)
 	Deletions(ctx context.Context, gateway string) ([]iris.Deletion, error)

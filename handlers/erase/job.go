@@ -62,10 +62,21 @@ func (j *job) load(ctx context.Context) error {
 }
 
 // dropMedia removes the media of the messages.
-func (j *job) dropMedia(ctx context.Context) error {
-	for _, id := range j.Media {
+func (j *job) dropMedia(ctx context.Context) error { return j.dropMediaOf(ctx, j.Media, j.Messages) }
+
+// dropMediaOf removes media of messages, but those that another message has,
+// too: a device may send what it has uploaded twice.
+func (j *job) dropMediaOf(ctx context.Context, media, messages []string) error {
+	for _, id := range media {
 		if j.media == nil {
 			break
+		}
+		having, err := j.store.MediaMessages(ctx, j.gateway.ID, id, len(messages)+1)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(having, func(m string) bool { return !slices.Contains(messages, m) }) {
+			continue
 		}
 		if err := j.media.DeleteMedia(ctx, j.gateway.ID, id); err != nil {
 			return err
@@ -152,12 +163,12 @@ func (j *job) bury(ctx context.Context) error {
 				break
 			}
 			var changes []iris.Change
-			j.Media = nil
+			var media, messages []string
 			for _, m := range page {
 				changes = append(changes, iris.PutMessage{Message: m.Tombstone()})
-				j.Media = append(j.Media, m.MediaIDs()...)
+				media, messages = append(media, m.MediaIDs()...), append(messages, m.ID)
 			}
-			if err := j.dropMedia(ctx); err != nil { // before the rows that know of them
+			if err := j.dropMediaOf(ctx, media, messages); err != nil { // before the rows that know of them
 				return err
 			}
 			if err := j.change(ctx, changes); err != nil {
