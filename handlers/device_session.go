@@ -44,6 +44,11 @@ func (d *deviceSession) readFrames(ctx context.Context) error {
 			d.reply(req.ID, over)
 		case err != nil:
 			d.reply(req.ID, err)
+		case req.Version != wire.Version:
+			err := otherVersion(req)
+			d.reply(req.ID, err) // its one answer also says why the connection ends
+			d.socket.Close(wire.CloseProtocol, err.Error())
+			return err
 		default:
 			if err := d.handle(ctx, req); err != nil {
 				d.reply(req.ID, err)

@@ -134,12 +134,17 @@ func (d *deviceSession) hello(ctx context.Context) (wire.Request, wire.Hello, er
 	case err != nil:
 		return req, wire.Hello{}, err
 	case req.Version != wire.Version:
-		return req, wire.Hello{}, iris.Errorf(iris.CodeUnsupported, "protocol version %d is not supported, this gateway speaks %d", req.Version, wire.Version)
+		return req, wire.Hello{}, otherVersion(req)
 	case req.Type != wire.TypeHello:
 		return req, wire.Hello{}, iris.Errorf(iris.CodeUnsupported, "first frame must be hello, not %q", req.Type)
 	}
 	hello, err := wire.DecodePayload[wire.Hello](req)
 	return req, hello, err
+}
+
+// otherVersion says that a frame is of a protocol that is not spoken here.
+func otherVersion(req wire.Request) error {
+	return iris.Errorf(iris.CodeUnsupported, "protocol version %d is not supported, this gateway speaks %d", req.Version, wire.Version)
 }
 
 // helloInTime fails a connection whose hello does not come in time, until stop

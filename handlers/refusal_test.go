@@ -113,6 +113,40 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
+// A frame of another version ends the connection, also behind a hello of this
+// one: what it asks for may mean something else there, and is not done.
+func TestOtherVersionLater(t *testing.T) {
+	t.Parallel()
+	in := start(t, memstore.New())
+	g, _ := in.gateway()
+	token := in.pair(g)
+	other := in.device(in.pair(g), "d2")
+	other.next("status")
+	for _, id := range []any{7.0, nil} {
+		phone := in.device(token, "d1")
+		phone.next("status")
+		field := ""
+		if id != nil {
+			field = fmt.Sprintf(`"id":%v,`, id)
+		}
+		phone.send(`{"v":2,%s"type":"message.send","payload":{"text":"x"}}`, field)
+		f := phone.next("error")
+		if f["id"] != id || f.text("code") != "unsupported" || !strings.Contains(f.text("message"), "version 2") {
+			t.Errorf("error = %v", f)
+		}
+		if f, ok := <-phone.frames; ok {
+			t.Errorf("behind it %v", f)
+		}
+		if code := phone.closeCode(); code != 4400 {
+			t.Errorf("close code %d, want 4400", code)
+		}
+	}
+	other.send(`{"type":"message.send","payload":{"text":"of this version"}}`)
+	if f := other.next("message"); f.text("text") != "of this version" {
+		t.Errorf("message = %v", f)
+	}
+}
+
 func TestFrameTooLarge(t *testing.T) {
 	t.Parallel()
 	in := start(t, memstore.New())
