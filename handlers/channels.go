@@ -152,10 +152,11 @@ func (d *deviceSession) handleChannelSetDefault(ctx context.Context, req wire.Re
 	})
 }
 
-// channels is the directory as devices see it.
+// channels is the directory as devices see it, with its default channel first.
 func channels(s *hub.State, defaultChat string) []wire.Channel {
-	list := []wire.Channel{}
-	for _, c := range s.Channels() {
+	list, now := []wire.Channel{}, *s
+	now.Gateway.DefaultChat = defaultChat
+	for _, c := range now.Channels() {
 		w := wire.Channel{
 			ChatID: c.Lane.ChatID, ThreadID: c.Lane.ThreadID, Name: c.Name, Kind: c.Kind,
 			Auto: c.Auto, ReadMessageID: c.ReadMessageID, Busy: c.Busy != "",

@@ -148,6 +148,33 @@ func TestDirectoryIsBounded(t *testing.T) {
 	ask(`{"type":"channel.set_default","id":1,"chat_id":"c7"}`, "channel.list")
 }
 
+// The directory begins with the channel that is the default now, whoever made it
+// so, and however a device learns of it.
+func TestDefaultIsFirst(t *testing.T) {
+	t.Parallel()
+	w, there, a, b := twoPhones(t, memstore.New())
+	for i := range 4 {
+		chat := ask(a, "channel.create", iris.Lane{}, `{"name":"c"}`).text("chat_id")
+		b.next("channel.created")
+		asks, looks := a, b
+		if i%2 == 1 {
+			asks, looks = b, a
+		}
+		lists := map[string]frame{"the answer": ask(asks, "channel.set_default", iris.Lane{ChatID: chat}, `{}`), "the broadcast": looks.next("channel.list")}
+		for name, in := range map[string]*instance{"here": w.in, "there": there} {
+			p := in.device(w.in.pair(w.g), "looks on")
+			lists["hello.ack "+name] = p.next("hello.ack")
+			p.drop()
+		}
+		for name, f := range lists {
+			first := f.payload()["channels"].([]any)[0].(map[string]any)
+			if first["chat_id"] != chat || first["is_default"] != true || first["kind"] != "default" {
+				t.Errorf("%s begins with %v, want %s", name, first, chat)
+			}
+		}
+	}
+}
+
 // The read position only moves forward, by when messages began.
 func TestReadPosition(t *testing.T) {
 	t.Parallel()
