@@ -191,6 +191,16 @@ func (v *view) enter(lane iris.Lane) {
 	v.lane, v.busy = lane, v.working[lane]
 }
 
+// listed takes over what a list of all channels says.
+func (v *view) listed(channels []wire.Channel) {
+	for _, ch := range channels {
+		v.names[iris.Lane{ChatID: ch.ChatID, ThreadID: ch.ThreadID}] = ch.Name
+		if ch.IsDefault {
+			v.standard = ch.ChatID
+		}
+	}
+}
+
 // directory follows the channels and threads.
 func (v *view) directory(f device.Frame) error {
 	switch f.Type {
@@ -200,6 +210,8 @@ func (v *view) directory(f device.Frame) error {
 		return with(f, func(p wire.ChannelRenamed) { v.names[iris.Lane{ChatID: p.ChatID, ThreadID: p.ThreadID}] = p.Name })
 	case "channel.deleted":
 		return with(f, v.removed)
+	case "channel.list":
+		return with(f, func(p wire.ChannelList) { v.listed(p.Channels) })
 	}
 	return nil
 }

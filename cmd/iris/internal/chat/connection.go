@@ -37,12 +37,12 @@ func (c *chat) connected(e device.Connected) {
 		clear(c.due)
 		c.refuse(errors.New("the connection broke: perhaps it did not arrive, try again"))
 	}
+	c.view.listed(e.Ack.Channels)
 	for _, ch := range e.Ack.Channels {
-		lane := iris.Lane{ChatID: ch.ChatID, ThreadID: ch.ThreadID}
-		c.view.names[lane], c.view.working[lane] = ch.Name, ch.Busy
-		if ch.IsDefault && c.view.lane.ChatID == "" { // else the person has chosen
-			c.view.lane = lane
-		}
+		c.view.working[iris.Lane{ChatID: ch.ChatID, ThreadID: ch.ThreadID}] = ch.Busy
+	}
+	if c.view.lane.ChatID == "" { // else the person has chosen
+		c.view.lane = iris.Lane{ChatID: c.view.standard}
 	}
 	c.view.busy = c.view.working[c.view.lane]
 }

@@ -79,10 +79,10 @@ func (v *view) removed(p wire.ChannelDeleted) {
 }
 
 // home is where to go when what is shown is gone: to the thread's channel, or to
-// the one that is there from the start.
+// the default one, which cannot be deleted.
 func (v *view) home(gone wire.ChannelDeleted) string {
 	if gone.ThreadID != "" {
 		return gone.ChatID
 	}
-	return iris.DefaultChat
+	return v.standard
 }

@@ -39,7 +39,11 @@ func (c *chat) show(f device.Frame) error {
 	}
 	switch f.Type {
 	case "read.receipt":
-		return with(f, func(p wire.ReadReceipt) { c.received(p.MessageID) })
+		return with(f, func(p wire.ReadReceipt) {
+			if p.DeviceID == "" { // else a person has seen it, and the host may be away
+				c.received(p.MessageID)
+			}
+		})
 	case "error":
 		if f.ID == "" { // what follows from it comes with the end of the connection
 			return nil

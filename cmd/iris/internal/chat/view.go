@@ -26,21 +26,22 @@ type view struct {
 	screen
 	reasoning bool // all of it, not just how it begins
 
-	lane    iris.Lane
-	names   map[iris.Lane]string
-	done    map[string]bool        // finished messages: history, replay and live overlap
-	said    map[iris.Lane][]string // finished messages that can be deleted, oldest first
-	bubbles map[string]*bubble
-	last    string // message that the growing line belongs to
-	tools   map[int]wire.ToolStart
-	running []int // tools that run, oldest first
-	notes   map[int]string
-	busy    bool
-	working map[iris.Lane]bool // lanes with a turn
-	pickers []asking           // questions that wait, oldest first
-	asked   map[string]bool    // all questions that were shown or closed
-	own     string             // id of this device
-	files   []wire.Media       // that were shown, by their number
+	lane     iris.Lane
+	standard string // the default channel
+	names    map[iris.Lane]string
+	done     map[string]bool        // finished messages: history, replay and live overlap
+	said     map[iris.Lane][]string // finished messages that can be deleted, oldest first
+	bubbles  map[string]*bubble
+	last     string // message that the growing line belongs to
+	tools    map[int]wire.ToolStart
+	running  []int // tools that run, oldest first
+	notes    map[int]string
+	busy     bool
+	working  map[iris.Lane]bool // lanes with a turn
+	pickers  []asking           // questions that wait, oldest first
+	asked    map[string]bool    // all questions that were shown or closed
+	own      string             // id of this device
+	files    []wire.Media       // that were shown, by their number
 }
 
 // bubble is a streamed message.

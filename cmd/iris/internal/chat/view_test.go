@@ -3,11 +3,13 @@ package chat
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 
 	"iris-gateway/cmd/iris/internal/device"
 	"iris-gateway/cmd/iris/internal/terminal"
+	"iris-gateway/handlers/wire"
 	"iris-gateway/iris"
 )
 
@@ -202,6 +204,47 @@ func TestWrap(t *testing.T) {
 	for _, tt := range tests {
 		if got := wrap(tt.in, tt.width); got != tt.want {
 			t.Errorf("%s: wrap(%q, %d) = %q, want %q", tt.name, tt.in, tt.width, got, tt.want)
+		}
+	}
+}
+
+// When what is shown is deleted, the chat goes on in the channel that is the
+// default then: the one from the start may be gone.
+func TestHome(t *testing.T) {
+	t.Parallel()
+	v := newView(screen{out: io.Discard})
+	v.listed([]wire.Channel{{ChatID: "main", Name: "Main", IsDefault: true}, {ChatID: "other", Name: "Other"}})
+	v.lane = iris.Lane{ChatID: "main"}
+	for _, frame := range []fr{
+		{"channel.created", `{"chat_id":"new","name":"New","kind":"channel"}`},
+		{"channel.list", `{"channels":[{"chat_id":"new","name":"New","is_default":true},{"chat_id":"main","name":"Main"},{"chat_id":"other","name":"Other"}]}`},
+		{"channel.deleted", `{"chat_id":"main"}`},
+	} {
+		if err := v.frame(f(t, frame.typ, frame.payload)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if v.lane.ChatID != "new" {
+		t.Errorf("goes on in %q", v.lane.ChatID)
+	}
+}
+
+// ✓✓ says that the host has the message: not that somebody has read it on
+// another device, while the host may be away.
+func TestReadElsewhere(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	c := newChat(t.Context(), Options{In: strings.NewReader(""), Out: &out})
+	c.ready, c.view.lane, c.unread["m1"] = true, iris.Lane{ChatID: "main"}, "are you there?"
+	for _, step := range []struct {
+		payload string
+		read    bool
+	}{{`{"message_id":"m1","device_id":"d2","ts":1}`, false}, {`{"message_id":"m1"}`, true}} {
+		if err := c.show(f(t, "read.receipt", step.payload)); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(out.String(), markRead); got != step.read {
+			t.Errorf("%s: the screen shows %q", step.payload, out.String())
 		}
 	}
 }
