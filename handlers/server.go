@@ -113,6 +113,7 @@ type Server struct {
 
 	limits *limits
 	eraser *erase.Eraser
+	ready  readiness
 
 	mu      sync.Mutex
 	sockets map[*hub.Socket]bool // true for devices, which are told the status
@@ -132,7 +133,7 @@ func New(cfg Config) *Server {
 	}
 	s := &Server{
 		cfg: cfg, log: cfg.Log, tracer: cfg.Tracer, mux: http.NewServeMux(), admin: sha256.Sum256([]byte(cfg.AdminToken)),
-		ctx: ctx, end: end, sockets: map[*hub.Socket]bool{}, limits: newLimits(cfg.RateLimits),
+		ctx: ctx, end: end, sockets: map[*hub.Socket]bool{}, limits: newLimits(cfg.RateLimits), ready: newReadiness(),
 	}
 	if cfg.Push != nil {
 		cfg.Push.Start(s.unregister)
