@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"slices"
 
 	"iris-gateway/handlers/hub"
 	"iris-gateway/handlers/wire"
@@ -26,13 +27,22 @@ func (d *deviceSession) handleHistory(ctx context.Context, req wire.Request) err
 	if err != nil {
 		return err
 	}
+	messages, more = onePage(messages, more)
+	frame := wire.Encode(lane, historyPage(messages, more))
 	var gone bool
 	err = d.gateway.Call(ctx, func(a *hub.Actor) {
 		if _, ok := a.State().Channel(lane); !ok {
 			gone = true
 			return
 		}
-		d.answer(req, lane, historyPage(a.State(), messages, more))
+		if !remainAll(a.State(), messages) {
+			page := historyPage(messages, more) // the next one begins where this does, also if that message is gone
+			page.Messages = slices.DeleteFunc(page.Messages, func(m wire.Message) bool {
+				return !remains(a.State(), iris.Message{ID: m.MessageID, Lane: lane})
+			})
+			frame = wire.Encode(lane, page)
+		}
+		d.socket.Send(wire.WithID(frame, req.ID))
 	})
 	if gone {
 		return unknownLane(lane)
@@ -40,16 +50,34 @@ func (d *deviceSession) handleHistory(ctx context.Context, req wire.Request) err
 	return err
 }
 
-// historyPage makes a page of what was read, without what was deleted since.
-func historyPage(s *hub.State, messages []iris.Message, more bool) wire.History {
-	page := wire.History{Messages: make([]wire.Message, 0, len(messages)), HasMore: more}
-	for _, m := range messages {
-		if remains(s, m) {
-			page.Messages = append(page.Messages, messageFrame(m))
+// maxHistoryBytes bounds the texts of a page: all that waits for a device must
+// fit its queue, however it is written in JSON.
+const maxHistoryBytes = 512 << 10
+
+// onePage leaves out the oldest of the messages that are too much for a page. One
+// always fits.
+func onePage(messages []iris.Message, more bool) ([]iris.Message, bool) {
+	const each = 512 // for all but texts and names
+	size := 0
+	for i, m := range slices.Backward(messages) {
+		size += each + len(m.Text) + len(m.Reasoning)
+		for _, medium := range m.Media {
+			size += each + len(medium.Filename)
+		}
+		if size > maxHistoryBytes && i < len(messages)-1 {
+			return messages[i+1:], true
 		}
 	}
+	return messages, more
+}
+
+func historyPage(messages []iris.Message, more bool) wire.History {
+	page := wire.History{Messages: make([]wire.Message, 0, len(messages)), HasMore: more}
+	for _, m := range messages {
+		page.Messages = append(page.Messages, messageFrame(m))
+	}
 	if len(messages) > 0 {
-		page.OldestMessageID = messages[0].ID // the next page begins there, also if that one is gone
+		page.OldestMessageID = messages[0].ID
 	}
 	return page
 }

@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -193,6 +194,10 @@ func (d *deviceSession) sentBefore(ctx context.Context, req wire.Request, id str
 func remains(s *hub.State, m iris.Message) bool {
 	_, known := s.Channel(m.Lane)
 	return known && !s.Erased(m.ID)
+}
+
+func remainAll(s *hub.State, messages []iris.Message) bool {
+	return !slices.ContainsFunc(messages, func(m iris.Message) bool { return !remains(s, m) })
 }
 
 // unknownLane says that a lane does not exist.

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"regexp"
+	"slices"
 	"time"
 
 	"iris-gateway/handlers/hub"
@@ -45,25 +46,22 @@ func (d *deviceSession) handleSearch(ctx context.Context, req wire.Request) erro
 	if err != nil {
 		return err
 	}
-	return d.gateway.Call(ctx, func(a *hub.Actor) { d.answer(req, where, searchPage(a.State(), p, q, found)) })
-}
-
-// searchPage makes a page of what was found, without what was deleted since.
-func searchPage(s *hub.State, p wire.SearchRequest, q search.Query, found iris.Found) wire.SearchResults {
 	page := wire.SearchResults{Query: p.Query, Scope: p.Scope, Hits: []wire.SearchHit{}, HasMore: found.More}
 	if found.More {
 		page.Next = writePlace(found.Next)
 	}
 	for _, m := range found.Messages {
-		if !remains(s, m) {
-			continue
-		}
 		page.Hits = append(page.Hits, wire.SearchHit{
 			MessageID: m.ID, ChatID: m.Lane.ChatID, ThreadID: m.Lane.ThreadID,
 			Role: m.Role, Snippet: q.Snippet(m.Text), TS: millis(m.At),
 		})
 	}
-	return page
+	return d.gateway.Call(ctx, func(a *hub.Actor) {
+		page.Hits = slices.DeleteFunc(page.Hits, func(h wire.SearchHit) bool {
+			return !remains(a.State(), iris.Message{ID: h.MessageID, Lane: iris.Lane{ChatID: h.ChatID, ThreadID: h.ThreadID}})
+		})
+		d.answer(req, where, page)
+	})
 }
 
 // rowID is what the store's names of rows look like: as a document id from
