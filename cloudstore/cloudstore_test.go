@@ -3,6 +3,7 @@ package cloudstore_test
 import (
 	"os"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,9 +72,14 @@ func BenchmarkSearch(b *testing.B) {
 	if n, err := strconv.Atoi(os.Getenv("IRIS_BENCH_MESSAGES")); err == nil {
 		messages = n
 	}
-	s := open(b)
+	var reads atomic.Int64 // TestSearchReads proves that it counts right
+	s := openCounting(b, func(op cloudstore.Operation, _ string, n int) {
+		if op == cloudstore.Read {
+			reads.Add(int64(n))
+		}
+	})
 	defer s.Close()
-	storetest.BenchmarkSearch(b, s, messages)
+	storetest.BenchmarkSearch(b, s, messages, reads.Load)
 }
 
 // An append as in a running gateway: entry, message, busy, and the ring's drop.

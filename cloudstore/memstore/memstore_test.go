@@ -93,4 +93,6 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-func BenchmarkSearch(b *testing.B) { storetest.BenchmarkSearch(b, memstore.New(), 100_000) }
+func BenchmarkSearch(b *testing.B) {
+	storetest.BenchmarkSearch(b, memstore.New(), 100_000, func() int64 { return 0 })
+}

@@ -13,7 +13,7 @@ import (
 
 // BenchmarkSearch fills a store with a history of so many messages, as long and
 // with words as often as in conversations, and searches it.
-func BenchmarkSearch(b *testing.B, s Store, messages int) {
+func BenchmarkSearch(b *testing.B, s Store, messages int, reads func() int64) {
 	const g = "g"
 	r := rand.New(rand.NewPCG(1, 2))
 	words := vocabulary(r)
@@ -42,7 +42,7 @@ func BenchmarkSearch(b *testing.B, s Store, messages int) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			q := search.Parse(c.query)
-			hits := 0
+			hits, before := 0, reads()
 			for b.Loop() {
 				page, err := s.Search(b.Context(), g, iris.Search{Terms: q.Terms(), Accept: func(m iris.Message) bool { return q.Match(m.Text) }})
 				if err != nil {
@@ -51,6 +51,7 @@ func BenchmarkSearch(b *testing.B, s Store, messages int) {
 				hits = len(page.Messages)
 			}
 			b.ReportMetric(float64(hits), "hits")
+			b.ReportMetric(float64(reads()-before)/float64(b.N), "reads/op")
 		})
 	}
 }
