@@ -54,7 +54,8 @@ class Adapter(Asking, Sharing, Serving, BasePlatformAdapter):  # type: ignore[mi
 
     def __init__(self, config: Any) -> None:
         super().__init__(config=config, platform=Platform(NAME))
-        self._host = Host(settings.load(), hermes.home() / "iris" / "spool.db", hermes.hello, self._arrived)
+        spool = hermes.home() / "iris" / "spool.db"
+        self._host = Host(settings.load(), spool, hermes.hello, self._arrived, deleted=self._deleted)
         self._inbox = Inbox(self)
         self._sent = SentMessages()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -244,6 +245,11 @@ class Adapter(Asking, Sharing, Serving, BasePlatformAdapter):  # type: ignore[mi
         """An inbound item, on another thread: they are offered in the order in which they come here."""
         if self._loop:
             self._loop.call_soon_threadsafe(self._inbox.offer, item)
+
+    def _deleted(self) -> None:
+        """The gateway was deleted, on the link's thread."""
+        if self._loop:
+            self._loop.call_soon_threadsafe(self._inbox.erase)
 
     def _emit(
         self, kind: str, lane: Lane, body: Body, turn: str | None = None, at: int | None = None

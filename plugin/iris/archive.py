@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from . import attachment, filenames, hermes
+from . import attachment, filenames, hermes, sessions
 from .history import Doomed, Said
 from .host import Host
 from .lanes import Lane
@@ -21,6 +21,10 @@ log = logging.getLogger(__name__)
 
 #: Seconds after which the spool is cleaned once more: by then the gateway has what still waited in it.
 _LATER = 3.0
+
+
+class Busy(Exception):
+    """Something cannot be erased now."""
 
 
 class Archive:
@@ -44,7 +48,7 @@ class Archive:
             task.cancel()
 
     async def _note(self, session: str, began: float, said: list[Said]) -> None:
-        history = hermes.history(self._runner())
+        history = sessions.history(self._runner())
         if history is None:
             return
         try:
@@ -62,34 +66,53 @@ class Archive:
         ids = [message.message_id for message in doomed]
         for message_id in ids:
             await asyncio.to_thread(_remove_files, filenames.of_message(message_id))
-        history = hermes.history(self._runner())
+        history = sessions.history(self._runner())
         if history is not None:
             known = await self._host.rows_of(ids)
             n = await asyncio.to_thread(history.remove, item.lane, doomed, known)
             # The live agent has them in its memory: the next turn makes another one, from the store.
-            hermes.evict(self._runner(), key)
+            sessions.evict(self._runner(), key)
             log.info("iris: %d messages deleted, %d rows of hermes' store", len(ids), n)
         await self._host.unmap(ids)
         await self._purge()
 
     async def forget_lane(self, lane: Lane) -> None:
         """Remove all sessions of a lane in which nothing runs, and of a channel those of its threads."""
-        await asyncio.gather(*self._noting, return_exceptions=True)
-        await asyncio.to_thread(_remove_files, filenames.of_lane(lane))
-        runner = self._runner()
-        history = hermes.history(runner)
-        if history is not None:
-            sessions = await asyncio.to_thread(history.sessions, lane)
-            keys = {key for key in sessions.values() if key}
-            for key in keys:
-                await asyncio.to_thread(hermes.reset, runner, key)
-                hermes.evict(runner, key)
-            sessions |= await asyncio.to_thread(history.sessions, lane)  # the fresh ones too
-            for key in keys:
-                await asyncio.to_thread(hermes.unroute, runner, key)
-            await asyncio.to_thread(history.remove_sessions, sessions, hermes.home() / "sessions")
-            log.info("iris: a lane was deleted, %d sessions of hermes' store", len(sessions))
+        await self._forget_sessions(lane, filenames.of_lane(lane))
         await self._purge()
+
+    async def forget_all(self) -> None:
+        """Remove all that hermes has of Iris while nothing runs there, and all that the plugin keeps. Raises
+        Busy when that cannot be done to the last byte now.
+        """
+        clean = await self._forget_sessions(None, filenames.EVERY)
+        await sessions.list_chats(self._runner())
+        await self._host.forget()
+        if not clean:
+            raise Busy("hermes' store is not there, or its log is read by somebody and holds deleted texts")
+
+    async def _forget_sessions(self, lane: Lane | None, files: str) -> bool:
+        """Remove sessions with their files, of a lane or all; False when something may be left."""
+        await asyncio.gather(*self._noting, return_exceptions=True)
+        await asyncio.to_thread(_remove_files, files)
+        runner = self._runner()
+        history = sessions.history(runner)
+        if history is None:
+            return False
+        doomed = await asyncio.to_thread(history.sessions, lane)
+        keys = {key for key in doomed.values() if key}
+        if lane is None:
+            keys.update(await asyncio.to_thread(sessions.routed, runner))
+        for key in keys:
+            await asyncio.to_thread(sessions.reset, runner, key)
+            sessions.evict(runner, key)
+        doomed |= await asyncio.to_thread(history.sessions, lane)  # the fresh ones too
+        for key in keys:
+            await asyncio.to_thread(sessions.unroute, runner, key)
+        clean = await asyncio.to_thread(history.remove_sessions, doomed, hermes.home() / "sessions")
+        what = "all" if lane is None else "a lane"
+        log.info("iris: %s was deleted, %d sessions of hermes' store", what, len(doomed))
+        return clean
 
     async def _purge(self) -> None:
         await self._host.purge()

@@ -76,6 +76,10 @@ def of_lane(lane: Lane) -> str:
     return f"*_{_hash(lane.chat_id, 8)}{thread}{'?' * 16}_*"
 
 
+#: The pattern of the names of all files that came with messages.
+EVERY = f"*_{'[0-9a-f]' * 28}_*"
+
+
 def _hash(text: str, digits: int) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:digits]
 

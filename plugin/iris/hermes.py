@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from .events import Body
-from .history import History
 
 log = logging.getLogger(__name__)
 
@@ -234,33 +233,11 @@ def steer(runner: Any, key: str, text: str) -> bool:
     return bool(hear and hear(text))
 
 
-@guarded(None)
-def history(runner: Any) -> History | None:
-    """Return hermes' store of what was said."""
-    db = getattr(runner, "_session_db", None)
-    db = getattr(db, "_db", db)  # an asynchronous one wraps the store
-    return None if db is None else History(db)
-
-
-@guarded(None)
-def evict(runner: Any, key: str) -> None:
-    """Let go of the live agent of a session: what it remembers is read anew by the next one."""
-    runner._evict_cached_agent(key)
-
-
-@guarded(None)
-def reset(runner: Any, key: str) -> None:
-    """Begin a new session in the lane of a session key."""
-    runner.session_store.reset_session(key)
-
-
-@guarded(None)
-def unroute(runner: Any, key: str) -> None:
-    """Forget a lane: its last session, and what the chat is called."""
-    store = runner.session_store
-    with store._lock:
-        if store._entries.pop(key, None) is not None:
-            store._save()
+@guarded(False)
+def in_background(runner: Any) -> bool:
+    """A /background run is under way."""
+    runs = [task for task in runner._background_tasks if not task.done()]
+    return any("_run_background_task" in getattr(run.get_coro(), "__qualname__", "") for run in runs)
 
 
 async def title(runner: Any, session: str) -> str:

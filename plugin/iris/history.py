@@ -125,29 +125,31 @@ class History:
         ]
         return min(same)[1] if same else None
 
-    def sessions(self, lane: Lane) -> dict[str, str]:
-        """Return the sessions of a lane, and of a channel those of its threads, with what came of them
-        (subagents, continuations after a compression): id → session key.
+    def sessions(self, lane: Lane | None) -> dict[str, str]:
+        """Return the sessions of a lane, of a channel those of its threads, or all of Iris, with what came of
+        them (subagents, continuations after a compression): id → session key.
         """
-        thread = lane.hermes_thread
+        chat = lane.hermes_chat if lane else ""
+        thread = lane.hermes_thread if lane else None
         rows = self._read(
             "WITH RECURSIVE tree(id) AS ("
-            "SELECT id FROM sessions WHERE source='iris' AND chat_id=? AND (? OR thread_id=?)"
+            "SELECT id FROM sessions WHERE source='iris' AND (? OR chat_id=?) AND (? OR thread_id=?)"
             " UNION SELECT s.id FROM sessions s JOIN tree ON s.parent_session_id=tree.id)"
             " SELECT s.id, coalesce(s.session_key,'') FROM sessions s JOIN tree USING (id)",
-            (lane.hermes_chat, thread is None, thread or ""),
+            (lane is None, chat, thread is None, thread or ""),
         )
         return dict(rows)
 
-    def remove_sessions(self, sessions: Iterable[str], folder: Path) -> None:
-        """Remove sessions with all that was said in them, and their files in the folder."""
+    def remove_sessions(self, sessions: Iterable[str], folder: Path) -> bool:
+        """Remove sessions with all that was said in them, and their files in the folder. False when hermes'
+        store is so busy that its log still holds deleted texts.
+        """
         ids = list(sessions)
-        if not ids:
-            return
-        self._secure()
-        self._db.delete_sessions(ids, sessions_dir=folder)
-        self._db._execute_write(lambda conn: _remove_delegations(conn, ids))
-        self._purge()
+        if ids:
+            self._secure()
+            self._db.delete_sessions(ids, sessions_dir=folder)
+            self._db._execute_write(lambda conn: _remove_delegations(conn, ids))
+        return self._purge()
 
     def _read(self, sql: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
         with self._db._lock:
@@ -158,9 +160,9 @@ class History:
         with self._db._lock:
             self._db._conn.execute("PRAGMA secure_delete=ON").fetchall()
 
-    def _purge(self) -> None:
+    def _purge(self) -> bool:
         """Take the words out of the search index, which keeps those of deleted rows until its parts are
-        merged, and out of the write-ahead log.
+        merged, and out of the write-ahead log; False when somebody reads that all the time.
         """
         optimize = getattr(self._db, "optimize_fts", None)
         if optimize:
@@ -169,9 +171,10 @@ class History:
             with self._db._lock:
                 busy = self._db._conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
             if not busy:
-                return
+                return True
             time.sleep(_WAIT)
         log.info("iris: hermes' store is busy; its log keeps deleted texts until it is overwritten")
+        return False
 
 
 def _remove_rows(conn: sqlite3.Connection, rows: set[int]) -> int:

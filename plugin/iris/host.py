@@ -31,7 +31,7 @@ VERSION = "0.1.0"
 
 class Host:
     """Takes events from any thread, gives inbound items to `deliver` (called on the pump's thread, or that of
-    `start`).
+    `start`), and calls `deleted` (on the link's) when the gateway was.
     """
 
     def __init__(
@@ -41,12 +41,14 @@ class Host:
         agent: Callable[[], Body],
         deliver: Callable[[Inbound], None],
         backoff: Backoff | None = None,
+        deleted: Callable[[], None] = lambda: None,
     ) -> None:
         self.turns = Turns()
         self._settings = settings
         self._path = spool
         self._agent = agent
         self._deliver = deliver
+        self._deleted = deleted
         self._backoff = backoff
         self._pump: Pump | None = None
         self._link: Link | None = None
@@ -66,7 +68,9 @@ class Host:
             self._pump.emit(event)
         for item in unfinished:
             self._deliver(item)
-        link = self._link = Link(self._settings, self._pump, self._hello, self._deliver, self._backoff)
+        link = self._link = Link(
+            self._settings, self._pump, self._hello, self._deliver, self._backoff, self._deleted
+        )
         link.start()
         self._fetcher = Fetcher(self._pump.copy_of, lambda: link.media_most, self._fetched, self._unsendable)
         for medium in unfetched:
@@ -179,6 +183,18 @@ class Host:
         """As purge, without waiting for it."""
         if self._pump:
             self._pump.purge()
+
+    async def forget(self) -> None:
+        """The gateway was deleted: keep nothing of what is here, nor of what comes."""
+        if self._fetcher:
+            self._fetcher.stop()
+        if self._pump:
+            await asyncio.wrap_future(self._pump.forget())
+
+    def confirm(self) -> None:
+        """Tell the gateway, which was deleted, that nothing is left of it here."""
+        if self._link:
+            self._link.confirm()
 
     def _hello(self) -> dict[str, Any]:
         return {"process": ids.PROCESS, "plugin": VERSION, **self._agent()}

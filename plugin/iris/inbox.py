@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from .lanes import Lane
+from .lanes import DEFAULT, Lane
 from .spool import Inbound
 
 log = logging.getLogger(__name__)
@@ -29,6 +29,8 @@ PATIENCE = 60.0
 _TICK = 0.05
 _RETRIES = (1.0, 5.0, 15.0)  # seconds between the attempts of a deletion
 _LOOK = 0.2
+#: What the order to erase all is called in the log.
+_ORDER = Inbound(0, 0, 1, "gateway.delete", DEFAULT, {})
 
 
 class Port(Protocol):
@@ -49,14 +51,23 @@ class Port(Protocol):
     async def answer(self, item: Inbound) -> str:
         """Give the answer to a prompt; returns the error, empty when it went well."""
 
-    def busy_lanes(self, lane: Lane) -> list[Lane]:
-        """The lanes in which something runs, of a channel those of its threads too."""
+    def busy_lanes(self, lane: Lane | None) -> list[Lane]:
+        """The lanes in which something runs, of a channel those of its threads too; without a lane all."""
+
+    def idle(self) -> bool:
+        """Nothing runs anywhere, and hermes does not shut down."""
 
     async def forget(self, item: Inbound) -> None:
         """Remove messages from hermes' store; nothing runs in their lane."""
 
     async def forget_lane(self, lane: Lane) -> None:
         """Remove a lane from hermes' store, and with a channel its threads; nothing runs there."""
+
+    async def forget_all(self) -> None:
+        """Remove all lanes from hermes' store, and all that the plugin keeps; nothing runs there."""
+
+    def confirm(self) -> None:
+        """Tell the gateway, which was deleted, that nothing is left of it here."""
 
     def rename(self, lane: Lane, name: str) -> None:
         """A person gave the lane another name."""
@@ -100,6 +111,8 @@ class Inbox:
         self._ready = False
         self._held: list[Inbound] = []  # commands that came before hermes was ready
         self._fetching: set[tuple[int, int]] = set()  # messages whose files are on their way
+        self._over = False  # the gateway was deleted: nothing is taken any more
+        self._erasing = False  # all is being erased
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
@@ -122,7 +135,9 @@ class Inbox:
 
     def offer(self, item: Inbound) -> None:
         """Take a new item, in the order of the log."""
-        if item.kind == "message":
+        if self._over:
+            self._port.finish(item)
+        elif item.kind == "message":
             self._offer_message(item)
         elif item.kind == "stop":
             self._run(item, self._stop(item))
@@ -245,6 +260,28 @@ class Inbox:
             await asyncio.sleep(_LOOK)
         await self._again(lambda: self._port.forget_lane(item.lane))
         self._port.finish(item)
+
+    def erase(self) -> None:
+        """The gateway was deleted: erase all that came from it, and confirm. Told again, it does it again."""
+        self._over = True
+        self._withdraw(lambda _: True)
+        if not self._erasing:
+            self._erasing = True
+            self._run(_ORDER, self._erase_all())
+
+    async def _erase_all(self) -> None:
+        """Stop all that runs, and erase all once that is over."""
+        try:
+            while not self._ready:
+                await asyncio.sleep(_TICK)
+            for lane in self._port.busy_lanes(None):
+                await self._port.stop(lane)
+            while not self._port.idle():
+                await asyncio.sleep(_LOOK)
+            await self._again(self._port.forget_all)
+            self._port.confirm()
+        finally:
+            self._erasing = False
 
     @staticmethod
     async def _again(work: Callable[[], Awaitable[None]]) -> None:

@@ -71,8 +71,8 @@ class Backoff:
 
 
 class Link(threading.Thread):
-    """The socket's thread. `hello` makes the opening frame, `deliver` takes each new inbound item, on
-    the pump's thread.
+    """The socket's thread. `hello` makes the opening frame, `deliver` takes each new inbound item, on the pump's
+    thread; `deleted` is told, maybe several times, that the gateway was deleted and all that it left must go.
     """
 
     def __init__(
@@ -82,12 +82,15 @@ class Link(threading.Thread):
         hello: Callable[[], dict[str, Any]],
         deliver: Callable[[Inbound], None],
         backoff: Backoff | None = None,
+        deleted: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(name="iris-link", daemon=True)
         self._settings = settings
         self._pump = pump
         self._hello = hello
         self._deliver = deliver
+        self._deleted = deleted
+        self._session: _Session | None = None
         self._backoff = backoff or Backoff()
         self._loop = asyncio.new_event_loop()
         self._stopping = asyncio.Event()
@@ -105,6 +108,14 @@ class Link(threading.Thread):
         """There is a file to send."""
         with contextlib.suppress(RuntimeError):  # the loop has ended already
             self._loop.call_soon_threadsafe(self._uploads.news)
+
+    def confirm(self) -> None:
+        """Nothing is left here of the gateway, which was deleted. Without a connection nobody hears it: then
+        the next one brings the order again.
+        """
+        session = self._session
+        if session:
+            session.control({"type": "gateway.deleted"})
 
     async def fetch(self, attachment: Attachment, into: Path) -> Path:
         """Bring a file of a message to `into`, once the gateway is there; raises Gone. On any loop."""
@@ -133,8 +144,14 @@ class Link(threading.Thread):
     async def _main(self) -> None:
         stopping = asyncio.create_task(self._stopping.wait())
         while not self._stopping.is_set():
-            session = _Session(
-                self._pump, self._deliver, self._hello, self._stopping, self._uploads, self._downloads
+            session = self._session = _Session(
+                self._pump,
+                self._deliver,
+                self._deleted,
+                self._hello,
+                self._stopping,
+                self._uploads,
+                self._downloads,
             )
             connection = asyncio.create_task(self._once(session))
             await asyncio.wait({connection, stopping}, return_when=asyncio.FIRST_COMPLETED)
@@ -206,6 +223,7 @@ class _Session:
         self,
         pump: Pump,
         deliver: Callable[[Inbound], None],
+        deleted: Callable[[], None],
         hello: Callable[[], dict[str, Any]],
         stopping: asyncio.Event,
         uploads: Uploads,
@@ -214,6 +232,7 @@ class _Session:
         loop = asyncio.get_running_loop()
         self._pump = pump
         self._deliver = deliver
+        self._deleted = deleted
         self._hello = hello
         self._stopping = stopping
         self._uploads, self._downloads = uploads, downloads
@@ -228,6 +247,10 @@ class _Session:
     def lived(self) -> float:
         """Seconds since hello.ack, 0 before it."""
         return 0.0 if self._since is None else time.monotonic() - self._since
+
+    def control(self, frame: dict[str, Any]) -> None:
+        """Send a frame that is no event. On any thread."""
+        self._out.control(dumps(frame))
 
     async def run(self, socket: Any) -> None:
         """Say hello, then read and write until the connection ends or the plugin stops."""
@@ -307,6 +330,9 @@ class _Session:
                 self._acks.set()
             elif kind == "inbound":
                 await self._take(frame)
+            elif kind == "gateway.delete":
+                log.warning("iris: the gateway was deleted; what came from it is erased here, too")
+                self._deleted()
             elif kind == "error":
                 log.error("iris: the gateway says: %s (%s)", frame.get("message"), frame.get("code"))
         raise _closed(socket)
@@ -320,7 +346,7 @@ class _Session:
             return
         received = await asyncio.wrap_future(self._pump.store(item, frame, self._deliver))
         if received >= item.cursor:
-            self._out.control(dumps({"type": "received", "cursor": received}))
+            self.control({"type": "received", "cursor": received})
 
     async def _flush(self) -> None:
         """Once the plugin stops: wait until the gateway has everything, at most 2 s."""

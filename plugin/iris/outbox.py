@@ -41,6 +41,7 @@ class Outbox:
         self._db = db
         self._limit = limit
         self.folder = folder
+        self.over = False  # nothing is to be sent any more
 
     def path(self, media_id: str) -> Path:
         """Where the copy of a file is."""
@@ -50,6 +51,8 @@ class Outbox:
         """Keep a file whose copy is there, or that is still to be fetched; raises Unsendable if too much
         waits already.
         """
+        if self.over:
+            raise Unsendable("the gateway was deleted")
         waiting = self._db.execute("SELECT coalesce(sum(size), 0) FROM media").fetchone()[0]
         if waiting + medium.size > self._limit:
             raise Unsendable(f"{mib(waiting)} of files wait for the gateway already")
@@ -87,7 +90,9 @@ class Outbox:
         return [medium for medium in self._all() if medium.url]
 
     def sweep(self) -> None:
-        """Remove copies that belong to no row. Only before anything is copied, at the start."""
+        """Remove copies that belong to no row. Only before anything is copied, at the start, or when nothing
+        is to be sent any more.
+        """
         known = {media_id for (media_id,) in self._db.execute("SELECT media_id FROM media")}
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for path in self.folder.iterdir():

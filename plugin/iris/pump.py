@@ -151,6 +151,16 @@ class Pump(threading.Thread):
         """Empty the spool's write-ahead log of what was deleted."""
         return self._put(lambda _: None, lambda _: self._spool.empty_log())
 
+    def forget(self) -> Future[None]:
+        """Keep nothing, from now on: the gateway has been deleted."""
+
+        def after(_: None) -> None:
+            self._recap = Recap()
+            self._spool.media.sweep()
+            self._spool.empty_log()
+
+        return self._put(lambda spool: spool.forget(), after)
+
     def detach(self, out: Outgoing) -> None:
         """Send nothing to out any more."""
 

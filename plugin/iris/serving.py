@@ -152,15 +152,27 @@ class Serving:
     def report(self, item: Inbound, error: str) -> None:
         self._host.report(item, error)
 
-    def busy_lanes(self, lane: Lane) -> list[Lane]:
-        """The lanes in which something runs, of a channel those of its threads too."""
-        return [other for other in self._host.turns.lanes() if lane.covers(other)]
+    def busy_lanes(self, lane: Lane | None) -> list[Lane]:
+        """The lanes in which something runs, of a channel those of its threads too; without a lane all."""
+        return [other for other in self._host.turns.lanes() if lane is None or lane.covers(other)]
+
+    def idle(self) -> bool:
+        runner = self.gateway_runner
+        if hermes.refusing(runner) or hermes.in_background(runner):
+            return False
+        return not self._host.turns.lanes() and not getattr(self, "_active_sessions", {})
 
     async def forget(self, item: Inbound) -> None:
         await self._archive.forget(item, self._key(self._source(item.lane, {})))
 
     async def forget_lane(self, lane: Lane) -> None:
         await self._archive.forget_lane(lane)
+
+    async def forget_all(self) -> None:
+        await self._archive.forget_all()
+
+    def confirm(self) -> None:
+        self._host.confirm()
 
     # --- helpers ---
 

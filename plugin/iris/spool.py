@@ -94,6 +94,7 @@ class Spool:
 
     def __init__(self, path: Path, limit: int = LIMIT) -> None:
         self._limit = limit
+        self._over = False  # the gateway has been deleted: nothing is kept any more
         self._db = _open(path)
         self.media = Outbox(self._db, path.with_name("media"))
         self.media.sweep()
@@ -136,6 +137,8 @@ class Spool:
         """
         seq = max(self.last_seq, self._floor) + 1
         frame = event.frame(seq)
+        if self._over:
+            return seq, frame
         size = len(frame.encode())
         rank, lane = event.rank if rank is None else rank, event.lane
         row = (seq, rank, lane.chat_id, lane.thread_id, size, frame)
@@ -299,6 +302,11 @@ class Spool:
     def unmap(self, message_ids: list[str]) -> None:
         """Forget the rows of messages, which are gone."""
         self._db.executemany("DELETE FROM rows WHERE message_id=?", [(i,) for i in message_ids])
+
+    def forget(self) -> None:
+        """Keep nothing of what is here, nor of what comes: the gateway has been deleted."""
+        self._over = self.media.over = True
+        self._restart()
 
     def empty_log(self) -> None:
         """Empty the write-ahead log, which still holds what was deleted; outside of a transaction."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from support import LANE, TempDir, has, needs_hermes
 
-from iris import hermes
+from iris import sessions
 from iris.history import Doomed, History, Said
 from iris.lanes import Lane
 
@@ -182,14 +182,14 @@ class LaneTest(HistoryCase):
 class GuardTest(TempDir):
     def test_another_hermes(self) -> None:
         for runner in (None, SimpleNamespace(), SimpleNamespace(_session_db=None)):
-            self.assertIsNone(hermes.history(runner))
-            hermes.evict(runner, "key")
-            hermes.reset(runner, "key")
-            hermes.unroute(runner, "key")
+            self.assertIsNone(sessions.history(runner))
+            sessions.evict(runner, "key")
+            sessions.reset(runner, "key")
+            sessions.unroute(runner, "key")
 
     def test_a_wrapped_store(self) -> None:
         wrapped = SimpleNamespace(_session_db=SimpleNamespace(_db=SimpleNamespace(_lock=None)))
-        self.assertIsNotNone(hermes.history(wrapped))
+        self.assertIsNotNone(sessions.history(wrapped))
 
 
 class DoomedTest(TempDir):

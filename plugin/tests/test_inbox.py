@@ -43,6 +43,7 @@ class FakeHermes:
         self.broken: Exception | None = None
         self.forgotten: list[int] = []
         self.lanes_forgotten: list[Lane] = []
+        self.erased = self.confirmed = 0  # how often all was erased, and said to be
         self.stuck: list[Exception] = []  # what the next deletions meet
 
     async def prepare(self, item: Inbound) -> None:
@@ -68,8 +69,19 @@ class FakeHermes:
         assert item.lane not in self.running
         self.forgotten.append(item.cursor)
 
-    def busy_lanes(self, lane: Lane) -> list[Lane]:
-        return [other for other in self.running if lane.covers(other)]
+    def busy_lanes(self, lane: Lane | None) -> list[Lane]:
+        return [other for other in self.running if lane is None or lane.covers(other)]
+
+    def idle(self) -> bool:
+        return not self.running
+
+    async def forget_all(self) -> None:
+        self._meet()
+        assert self.idle()
+        self.erased += 1
+
+    def confirm(self) -> None:
+        self.confirmed += 1
 
     async def forget_lane(self, lane: Lane) -> None:
         self._meet()
