@@ -26,10 +26,15 @@ func (s *Store) removal(g string) *firestore.DocumentRef {
 }
 
 // BeginRemoval removes the row of a gateway, and notes that the rest is to go.
-// From now on nothing can be added that needs the row: see [Store.within].
-// CodeNotFound when there is no such row.
-func (s *Store) BeginRemoval(ctx context.Context, r iris.Removal) error {
+// From now on nothing can be added that needs the row: see [Store.within]. Of the
+// token whose hash is host becomes one of kind [iris.TokenRemoved], which stays
+// until DropRemovedHost; "" when there is nobody to be told. CodeNotFound when
+// there is no such row.
+func (s *Store) BeginRemoval(ctx context.Context, r iris.Removal, host string) error {
 	b := s.batch()
+	if host != "" {
+		b.Set(s.token(host), newTokenDoc(rows.RemovedHost(r, host)))
+	}
 	b.Set(s.removal(r.Gateway), removalDoc{r.Gateway, r.Name, rows.Time(r.At)})
 	b.Delete(s.gateway(r.Gateway), firestore.Exists)
 	err := b.Commit(ctx)
@@ -53,9 +58,29 @@ func (s *Store) Removals(ctx context.Context) ([]iris.Removal, error) {
 // removeAtOnce is how many documents one step of a removal takes.
 const removeAtOnce = 300
 
+// RemovedHosts returns the tokens of hosts that have not confirmed that they
+// have erased what they have of a removed gateway, oldest first.
+func (s *Store) RemovedHosts(ctx context.Context) ([]iris.Token, error) {
+	docs, err := list[tokenDoc](ctx, s, "tokens", s.client.Collection("tokens").Where("kind", "==", string(iris.TokenRemoved)))
+	if err != nil {
+		return nil, wrap(ctx, err, "listing the hosts of removed gateways")
+	}
+	out := nouns(docs, tokenDoc.noun)
+	slices.SortFunc(out, rows.CompareTokens)
+	return out, nil
+}
+
+// DropRemovedHost removes the token of a host that has erased all.
+func (s *Store) DropRemovedHost(ctx context.Context, hash string) error {
+	ref := s.token(hash)
+	_, err := ref.Delete(ctx)
+	s.spent(Delete, ref, err)
+	return wrap(ctx, err, "dropping the token of a removed gateway")
+}
+
 // RemoveSome removes some documents of a gateway and returns how many; none are
-// left when it is 0, but the newest entry of the log. It costs a read and a
-// delete for each.
+// left when it is 0, but the newest entry of the log, and the token of a host
+// that is still to be told. It costs a read and a delete for each.
 //
 // The order matters. The log goes first, oldest entry first: without older ones
 // nobody appends who has not read the newest, which says that it is over. Then
@@ -65,8 +90,7 @@ func (s *Store) RemoveSome(ctx context.Context, g string) (int, error) {
 	if n, err := s.removePage(ctx, g, entries, 1); n > 0 || err != nil {
 		return n, err
 	}
-	tokens := s.client.Collection("tokens").Where("gateway", "==", g)
-	if n, err := s.removePage(ctx, g, tokens, 0); n > 0 || err != nil {
+	if n, err := s.removeTokens(ctx, g); n > 0 || err != nil {
 		return n, err
 	}
 	all, err := s.gateway(g).Collections(ctx).GetAll()
@@ -92,7 +116,23 @@ func (s *Store) removePage(ctx context.Context, g string, q firestore.Query, kee
 		return 0, wrap(ctx, err, "listing what %s has", g)
 	}
 	s.spend(Read, "removals", max(1, len(snaps)))
-	snaps = snaps[:max(0, len(snaps)-keep)]
+	return s.removeAll(ctx, snaps[:max(0, len(snaps)-keep)])
+}
+
+// removeTokens removes the first tokens of a gateway, but that of its host if it
+// is still to be told.
+func (s *Store) removeTokens(ctx context.Context, g string) (int, error) {
+	snaps, err := s.client.Collection("tokens").Where("gateway", "==", g).Select("kind").Limit(removeAtOnce).Documents(ctx).GetAll()
+	if err != nil {
+		return 0, wrap(ctx, err, "listing the tokens of %s", g)
+	}
+	s.spend(Read, "removals", max(1, len(snaps)))
+	return s.removeAll(ctx, slices.DeleteFunc(snaps, func(snap *firestore.DocumentSnapshot) bool {
+		return snap.Data()["kind"] == string(iris.TokenRemoved)
+	}))
+}
+
+func (s *Store) removeAll(ctx context.Context, snaps []*firestore.DocumentSnapshot) (int, error) {
 	if len(snaps) == 0 {
 		return 0, nil
 	}

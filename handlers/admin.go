@@ -80,7 +80,11 @@ func (s *Server) handleListGateways(w http.ResponseWriter, r *http.Request) erro
 	for _, r := range removals {
 		list = append(list, gatewayInfo{GatewayID: r.Gateway, Name: r.Name, Deleting: true})
 	}
-	reply(w, http.StatusOK, map[string]any{"gateways": list})
+	hosts, err := s.removedHosts(r.Context())
+	if err != nil {
+		return err
+	}
+	reply(w, http.StatusOK, map[string]any{"gateways": list, "removed_hosts": hosts})
 	return nil
 }
 

@@ -110,6 +110,9 @@ func (h *hostSession) run(ctx context.Context, bearer string) error {
 	if err != nil {
 		return h.server.limits.failed(h.address, err)
 	}
+	if h.gateway == nil {
+		return h.awaitErased(ctx, iris.HashToken(bearer))
+	}
 	h.log.Info("host attached", "agent", h.hello.Agent.Version, "plugin", h.hello.Plugin, "turns", len(h.hello.Turns))
 	h.wait.Go(func() { h.keepAlive(ctx) })
 	h.wait.Go(func() { h.sendBacklog(ctx, start) })
@@ -118,12 +121,13 @@ func (h *hostSession) run(ctx context.Context, bearer string) error {
 }
 
 // open does all that must be before the host's frames are read. It returns
-// where the backlog of inbound begins.
+// where the backlog of inbound begins. When the gateway was removed, and the host
+// has only been told that, h.gateway stays nil.
 func (h *hostSession) open(socket context.Context, hash string) (start int64, err error) {
 	ctx, cancel := context.WithTimeout(socket, openWait)
 	defer cancel()
 	token, err := h.server.cfg.Store.Token(ctx, hash)
-	if err == nil && token.Kind != iris.TokenHost {
+	if err == nil && token.Kind != iris.TokenHost && token.Kind != iris.TokenRemoved {
 		err = iris.Errorf(iris.CodeAuth, "this is not a host token")
 	}
 	if err != nil {
@@ -133,13 +137,16 @@ func (h *hostSession) open(socket context.Context, hash string) (start int64, er
 	if h.hello, err = h.readHello(socket); err != nil {
 		return 0, err
 	}
+	if token.Kind == iris.TokenRemoved {
+		return 0, h.orderErasure(token)
+	}
 	g, release, err := h.server.cfg.Hub.Open(ctx, token.Gateway)
 	if err != nil {
-		return 0, err
+		return 0, underRemoval(err)
 	}
 	h.gateway, h.release = g, release
 	if start, err = h.attach(ctx); err != nil {
-		return 0, err
+		return 0, underRemoval(err)
 	}
 	// The token may have been replaced since it was looked at, and whoever did
 	// it has not seen this link.

@@ -22,8 +22,8 @@ import (
 // removable is a gateway with all that a gateway may have, on two instances.
 type removable struct {
 	*world
-	there   *instance
-	devices []*peer
+	there *instance
+	far   *peer // a device there; the others are here
 }
 
 const marker = "xyzzy"
@@ -31,10 +31,9 @@ const marker = "xyzzy"
 func newRemovable(t *testing.T, here, there store) *removable {
 	t.Helper()
 	w := newWorld(t, here)
-	r := &removable{world: w, there: startWith(t, there), devices: []*peer{w.phone, w.other}}
-	far := r.there.device(w.in.pair(w.g), "far")
-	far.next("status")
-	r.devices = append(r.devices, far)
+	r := &removable{world: w, there: startWith(t, there)}
+	r.far = r.there.device(w.in.pair(w.g), "far")
+	r.far.next("status")
 	w.phone.send(`{"type":"channel.create","id":1,"payload":{"name":"%s"}}`, marker)
 	w.phone.next("channel.created")
 	for range 3 {
@@ -71,44 +70,75 @@ func remove(in *instance, g string) int {
 	in.t.Helper()
 	req, err := http.NewRequestWithContext(in.t.Context(), http.MethodDelete, in.url+"/admin/gateways/"+g, nil)
 	if err != nil {
-		in.t.Fatal(err)
+		in.t.Error(err)
+		return 0
 	}
 	req.Header.Set("Authorization", "Bearer "+adminToken)
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		in.t.Fatal(err)
+		in.t.Error(err)
+		return 0
 	}
 	defer res.Body.Close()
 	_, _ = io.Copy(io.Discard, res.Body)
 	return res.StatusCode
 }
 
-// closed fails unless all sockets of the gateway were closed with 4401, on both
-// instances, and nobody gets in any more.
-func (r *removable) closed() {
+// removing does so beside the test.
+func removing(in *instance, g string) (status <-chan int) {
+	done := make(chan int, 1)
+	go func() { done <- remove(in, g) }()
+	return done
+}
+
+// disconnected fails unless all sockets of the gateway were closed, on both
+// instances, and no device gets in any more.
+func (r *removable) disconnected() {
 	r.Helper()
-	for _, p := range append(r.devices, r.host) {
-		// An instance that was told too late has lost track: its peers come again
-		// at once, and hear it then.
-		if code := p.closeCode(); code != 4401 && code != 1001 {
-			r.Errorf("%s: close code %d, want 4401, or 1001 from an instance that lost track", p.name, code)
+	for _, p := range []*peer{r.phone, r.other} {
+		if code := p.closeCode(); code != 4401 {
+			r.Errorf("%s: close code %d, want 4401", p.name, code)
 		}
+	}
+	// An instance that was told too late has lost track: its peers come again at
+	// once, and hear it then.
+	if code := r.far.closeCode(); code != 4401 && code != 1001 {
+		r.Errorf("far: close code %d, want 4401, or 1001 from an instance that lost track", code)
 	}
 	for _, in := range []*instance{r.in, r.there} {
 		if code := in.device(r.away, "away").closeCode(); code != 4401 {
 			r.Errorf("a device gets in: close code %d", code)
 		}
+		in.admin("POST", "/admin/gateways/"+r.g+"/devices", `{}`, http.StatusNotFound, nil)
+	}
+}
+
+// closed fails unless all sockets of the gateway were closed, on both instances,
+// and nobody gets in any more, its host neither.
+func (r *removable) closed() {
+	r.Helper()
+	r.disconnected()
+	for _, in := range []*instance{r.in, r.there} {
 		if code := dial(r.T, "host", in.url+"/host", r.hostToken).closeCode(); code != 4401 {
 			r.Errorf("the host gets in: close code %d", code)
 		}
-		in.admin("POST", "/admin/gateways/"+r.g+"/devices", `{}`, http.StatusNotFound, nil)
 		in.admin("DELETE", "/admin/gateways/"+r.g, "", http.StatusNotFound, nil)
-		var list struct{ Gateways []struct{ Deleting bool } }
-		in.admin("GET", "/admin/gateways", "", http.StatusOK, &list)
-		if len(list.Gateways) != 0 {
-			r.Errorf("gateways: %+v", list)
+		if gateways, hosts := in.removals(); gateways+hosts != 0 {
+			r.Errorf("%d gateways and %d hosts are listed", gateways, hosts)
 		}
 	}
+}
+
+// removals says how many gateways there are, and how many hosts of removed ones that
+// have still to erase their copies.
+func (in *instance) removals() (gateways, hosts int) {
+	in.t.Helper()
+	var list struct {
+		Gateways []any
+		Hosts    []any `json:"removed_hosts"`
+	}
+	in.admin("GET", "/admin/gateways", "", http.StatusOK, &list)
+	return len(list.Gateways), len(list.Hosts)
 }
 
 // inCloud opens stores over one project and bucket, which the test reads whole.
@@ -145,12 +175,17 @@ func TestDeleteGateway(t *testing.T) {
 	}
 	slow.asleep.Store(true)
 	slow.met = make(chan struct{}, 100)
-	r.devices[2].send(`{"type":"message.send","id":9,"payload":{"text":"from a ghost"}}`)
+	r.far.send(`{"type":"message.send","id":9,"payload":{"text":"from a ghost"}}`)
 	<-slow.met // its commit is under way
 	for i := range 20 {
 		r.phone.send(`{"type":"message.send","id":%d,"payload":{"text":"%s again"}}`, 100+i, marker)
 	}
-	if status := remove(r.in, r.g); status != http.StatusNoContent {
+	status := removing(r.in, r.g)
+	r.leaves(1001)
+	if code := r.ordered(r.in).erased(); code != 4401 {
+		t.Errorf("close code %d for a host that has erased all, want 4401", code)
+	}
+	if status := <-status; status != http.StatusNoContent {
 		t.Fatalf("status %d, want 204", status)
 	}
 	slow.asleep.Store(false)
@@ -181,20 +216,21 @@ func (s *sleeper) Append(ctx context.Context, g string, c iris.Commit) error {
 }
 
 // Whichever call of the store the removal dies at, calling again goes on, and
-// nothing is left.
+// nothing is left once the host has come.
 func TestDeleteGatewayKilledAtEachStep(t *testing.T) {
 	t.Parallel()
-	const steps = 9 // calls of the store that a removal makes
+	const steps = 10 // calls of the store that a removal makes
 	for step := int64(1); step <= steps+1; step++ {
 		t.Run(fmt.Sprint(step), func(t *testing.T) {
 			t.Parallel()
 			mem := memstore.New()
 			dying := &dyingStore{Store: mem}
 			r := newRemovable(t, dying, mem)
+			r.hostLeaves()
 			dying.step.Store(step)
 			want := http.StatusInternalServerError
 			if step > steps {
-				want = http.StatusNoContent
+				want = http.StatusOK
 			}
 			status := remove(r.in, r.g)
 			if dying.step.Store(0); status != want {
@@ -203,6 +239,10 @@ func TestDeleteGatewayKilledAtEachStep(t *testing.T) {
 			if step <= steps {
 				r.again()
 			}
+			if gateways, hosts := r.in.removals(); gateways != 0 || hosts != 1 {
+				t.Errorf("%d gateways and %d hosts are listed, want only the host", gateways, hosts)
+			}
+			r.ordered(r.there).erased()
 			r.closed()
 			if n, err := mem.RemoveSome(t.Context(), r.g); n != 0 || err != nil || len(mem.Objects()) > 0 {
 				t.Errorf("%d rows and %v are left, %v", n, mem.Objects(), err)
@@ -217,17 +257,11 @@ func TestDeleteGatewayKilledAtEachStep(t *testing.T) {
 // again finishes a removal on the other instance.
 func (r *removable) again() {
 	r.Helper()
-	var list struct {
-		Gateways []struct {
-			GatewayID string `json:"gateway_id"`
-		}
+	if gateways, hosts := r.there.removals(); gateways+hosts == 0 {
+		r.Error("the operator cannot see that it goes on")
 	}
-	r.there.admin("GET", "/admin/gateways", "", http.StatusOK, &list)
-	if len(list.Gateways) != 1 || list.Gateways[0].GatewayID != r.g {
-		r.Errorf("the operator cannot see that it goes on: %+v", list)
-	}
-	if status := remove(r.there, r.g); status != http.StatusNoContent {
-		r.Errorf("again: %d, want 204", status)
+	if status := remove(r.there, r.g); status != http.StatusOK {
+		r.Errorf("again: %d, want 200", status)
 	}
 }
 
@@ -251,11 +285,23 @@ func (m *dyingStore) Removals(ctx context.Context) ([]iris.Removal, error) {
 	return all, errors.Join(err, m.die())
 }
 
-func (m *dyingStore) BeginRemoval(ctx context.Context, r iris.Removal) error {
+func (m *dyingStore) BeginRemoval(ctx context.Context, r iris.Removal, host string) error {
 	if err := m.die(); err != nil {
 		return err
 	}
-	return errors.Join(m.Store.BeginRemoval(ctx, r), m.die()) // dies before, and after
+	return errors.Join(m.Store.BeginRemoval(ctx, r, host), m.die()) // dies before, and after
+}
+
+func (m *dyingStore) RemovedHosts(ctx context.Context) ([]iris.Token, error) {
+	all, err := m.Store.RemovedHosts(ctx)
+	return all, errors.Join(err, m.die())
+}
+
+func (m *dyingStore) DropRemovedHost(ctx context.Context, hash string) error {
+	if err := m.die(); err != nil {
+		return err
+	}
+	return errors.Join(m.Store.DropRemovedHost(ctx, hash), m.die())
 }
 
 func (m *dyingStore) RemoveSome(ctx context.Context, g string) (int, error) {

@@ -48,10 +48,12 @@ type GatewayStore interface {
 	CreateGateway(ctx context.Context, gw iris.Gateway, host iris.Token) error
 	Gateway(ctx context.Context, gateway string) (iris.Gateway, error)
 	Gateways(ctx context.Context) ([]iris.Gateway, error)
-	BeginRemoval(ctx context.Context, r iris.Removal) error
+	BeginRemoval(ctx context.Context, r iris.Removal, host string) error
 	Removals(ctx context.Context) ([]iris.Removal, error)
 	RemoveSome(ctx context.Context, gateway string) (int, error)
 	EndRemoval(ctx context.Context, gateway string) error
+	RemovedHosts(ctx context.Context) ([]iris.Token, error)
+	DropRemovedHost(ctx context.Context, hash string) error
 	Channels(ctx context.Context, gateway string) ([]iris.Channel, error)
 }
 

@@ -60,6 +60,9 @@ type TokenKind string
 const (
 	TokenHost   TokenKind = "host"
 	TokenDevice TokenKind = "device"
+	// TokenRemoved was the host's of a gateway that has been removed. Whoever
+	// comes with it is told to erase what it has of that gateway, and nothing else.
+	TokenRemoved TokenKind = "removed"
 )
 
 // Token is what is kept of a bearer token: its hash, never the token.
@@ -69,7 +72,7 @@ type Token struct {
 	Gateway string
 	Device  string    // device id it is bound to; "" until a device used it
 	Name    string    // name given when the pairing was made
-	Expires time.Time // end of an unused pairing; zero for a bound or host token
+	Expires time.Time // end of an unused pairing, or of one of a removed gateway; else zero
 	Created time.Time
 }
 

@@ -9,3 +9,7 @@ type Removal struct {
 	Name    string
 	At      time.Time // when it began
 }
+
+// OrderLifetime is how long the host of a removed gateway is waited for, which
+// is to erase its copies.
+const OrderLifetime = 30 * 24 * time.Hour

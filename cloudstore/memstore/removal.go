@@ -10,9 +10,11 @@ import (
 )
 
 // BeginRemoval removes the row of a gateway, and notes that the rest is to go.
-// From now on nothing can be added that needs the row. CodeNotFound when there
-// is no such row.
-func (s *Store) BeginRemoval(ctx context.Context, r iris.Removal) error {
+// From now on nothing can be added that needs the row. The token whose hash is
+// host becomes one of kind [iris.TokenRemoved], which stays until
+// DropRemovedHost; "" when there is nobody to be told. CodeNotFound when there is
+// no such row.
+func (s *Store) BeginRemoval(ctx context.Context, r iris.Removal, host string) error {
 	if err := alive(ctx); err != nil {
 		return err
 	}
@@ -24,6 +26,38 @@ func (s *Store) BeginRemoval(ctx context.Context, r iris.Removal) error {
 	r.At = rows.Time(r.At)
 	s.at(r.Gateway).row = nil
 	s.removals[r.Gateway] = r
+	if host != "" {
+		s.tokens[host] = rows.RemovedHost(r, host)
+	}
+	return nil
+}
+
+// RemovedHosts returns the tokens of hosts that have not confirmed that they
+// have erased what they have of a removed gateway, oldest first.
+func (s *Store) RemovedHosts(ctx context.Context) ([]iris.Token, error) {
+	if err := alive(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []iris.Token
+	for _, t := range s.tokens {
+		if t.Kind == iris.TokenRemoved {
+			out = append(out, t)
+		}
+	}
+	slices.SortFunc(out, rows.CompareTokens)
+	return out, nil
+}
+
+// DropRemovedHost removes the token of a host that has erased all.
+func (s *Store) DropRemovedHost(ctx context.Context, hash string) error {
+	if err := alive(ctx); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.tokens, hash)
 	return nil
 }
 
@@ -37,8 +71,9 @@ func (s *Store) Removals(ctx context.Context) ([]iris.Removal, error) {
 	return slices.SortedFunc(maps.Values(s.removals), rows.CompareRemovals), nil
 }
 
-// RemoveSome removes what a gateway has, but the newest entry of its log, and
-// returns how much that was: none is left when it is 0.
+// RemoveSome removes what a gateway has, but the newest entry of its log and the
+// token of a host that is still to be told, and returns how much that was: none
+// is left when it is 0.
 func (s *Store) RemoveSome(ctx context.Context, g string) (int, error) {
 	if err := alive(ctx); err != nil {
 		return 0, err
@@ -62,7 +97,7 @@ func (s *Store) RemoveSome(ctx context.Context, g string) (int, error) {
 		gw.dropLive(turn)
 	}
 	for hash, t := range s.tokens {
-		if t.Gateway == g {
+		if t.Gateway == g && t.Kind != iris.TokenRemoved {
 			n++
 			delete(s.tokens, hash)
 		}

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"iris-gateway/iris"
@@ -11,7 +12,7 @@ import (
 // can be added meanwhile or afterwards: an appender that slept does not bring
 // anything back. Other gateways keep what they have.
 func testRemoval(f *fixture) {
-	f.gateway()
+	gw, _ := f.gateway()
 	lane := iris.Lane{ChatID: iris.DefaultChat}
 	for range 3 {
 		var texts [][2]string
@@ -32,10 +33,11 @@ func testRemoval(f *fixture) {
 	bystander.gateway()
 	bystander.say(lane, [2]string{"theirs", "marker"})
 
-	code(f, f.BeginRemoval(f.ctx, iris.Removal{Gateway: "none"}), iris.CodeNotFound)
+	code(f, f.BeginRemoval(f.ctx, iris.Removal{Gateway: "none"}, gw.HostToken), iris.CodeNotFound)
 	begun := iris.Removal{Gateway: f.g, Name: "Home", At: stored(time.Now())}
-	noError(f.T, f.BeginRemoval(f.ctx, begun))
-	code(f, f.BeginRemoval(f.ctx, begun), iris.CodeNotFound)
+	f.removedHosts()
+	noError(f.T, f.BeginRemoval(f.ctx, begun, gw.HostToken))
+	code(f, f.BeginRemoval(f.ctx, begun, gw.HostToken), iris.CodeNotFound)
 	all, err := f.Removals(f.ctx)
 	noError(f.T, err)
 	equal(f, "removals", all, []iris.Removal{begun})
@@ -54,9 +56,9 @@ func testRemoval(f *fixture) {
 			f.Fatal("it does not end")
 		}
 	}
-	// 350 entries, 750 messages, 3 tokens, and one of a device, channel, live
+	// 350 entries, 750 messages, 2 tokens, and one of a device, channel, live
 	// document, picker and deletion.
-	equal(f, "removed", removed, 350+750+3+5)
+	equal(f, "removed", removed, 350+750+2+5)
 	equal(f, "log", f.cursors(), []int64{351})
 	// Somebody who slept appends behind the entry before the last one.
 	outcome(f, f.Append(f.ctx, f.g, iris.Commit{Entry: iris.Entry{Cursor: 351, Writer: "slept"}, Guard: 300}), iris.ErrRefused)
@@ -76,10 +78,48 @@ func testRemoval(f *fixture) {
 	all, err = f.Removals(f.ctx)
 	noError(f.T, err)
 	equal(f, "removals", len(all), 0)
+	// What is left of it tells nothing of its owner.
+	host := iris.Token{
+		Hash: gw.HostToken, Kind: iris.TokenRemoved, Gateway: f.g, Created: begun.At, Expires: begun.At.Add(iris.OrderLifetime),
+	}
+	f.removedHosts(host)
+	token, err := f.Token(f.ctx, gw.HostToken)
+	noError(f.T, err)
+	equal(f, "the host's token", token, host)
+	for range 2 {
+		noError(f.T, f.DropRemovedHost(f.ctx, gw.HostToken))
+	}
+	f.removedHosts()
+	_, err = f.Token(f.ctx, gw.HostToken)
+	code(f, err, iris.CodeAuth)
 	found, _ := bystander.find("marker", iris.Lane{}, iris.Place{})
 	equal(f, "the other gateway's", found, []string{"theirs"})
 	_, err = f.Gateway(f.ctx, bystander.g)
 	noError(f.T, err)
+}
+
+// A host that was never there is not waited for.
+func testRemovalWithoutHost(f *fixture) {
+	gw, _ := f.gateway()
+	noError(f.T, f.BeginRemoval(f.ctx, iris.Removal{Gateway: f.g, At: time.Now()}, ""))
+	f.removedHosts()
+	for n := 1; n > 0; {
+		var err error
+		n, err = f.RemoveSome(f.ctx, f.g)
+		noError(f.T, err)
+	}
+	_, err := f.Token(f.ctx, gw.HostToken)
+	code(f, err, iris.CodeAuth)
+}
+
+// removedHosts fails unless these are the hosts of the gateway that are still to
+// be told.
+func (f *fixture) removedHosts(want ...iris.Token) {
+	f.Helper()
+	all, err := f.RemovedHosts(f.ctx)
+	noError(f.T, err)
+	mine := slices.DeleteFunc(all, func(t iris.Token) bool { return t.Gateway != f.g })
+	equal(f, "removed hosts", append([]iris.Token{}, mine...), append([]iris.Token{}, want...))
 }
 
 // addNothing tries all that adds documents, or changes them, without the log.

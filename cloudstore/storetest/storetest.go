@@ -28,7 +28,9 @@ type Store interface {
 	CreateGateway(ctx context.Context, gw iris.Gateway, host iris.Token) error
 	Gateway(ctx context.Context, g string) (iris.Gateway, error)
 	Gateways(ctx context.Context) ([]iris.Gateway, error)
-	BeginRemoval(ctx context.Context, r iris.Removal) error
+	BeginRemoval(ctx context.Context, r iris.Removal, host string) error
+	RemovedHosts(ctx context.Context) ([]iris.Token, error)
+	DropRemovedHost(ctx context.Context, hash string) error
 	Removals(ctx context.Context) ([]iris.Removal, error)
 	RemoveSome(ctx context.Context, g string) (int, error)
 	EndRemoval(ctx context.Context, g string) error
@@ -126,6 +128,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"gateways", testGateways},
 		{"gateway conflict", testGatewayConflict},
 		{"removal of a gateway", testRemoval},
+		{"removal of a gateway without a host", testRemovalWithoutHost},
 		{"history", testHistory},
 		{"history with equal times", testHistoryEqualTimes},
 		{"search quality", testSearchQuality},

@@ -119,7 +119,7 @@ func (a *Actor) build() *group {
 	}}}
 	var total weight
 	for _, p := range a.queue {
-		if p.draft, p.err = (Draft{}), errRemoved; !next.Removed {
+		if p.draft, p.err = (Draft{}), ErrRemoved; !next.Removed {
 			p.draft, p.err = p.Decide(next)
 		}
 		w := p.draft.weight()

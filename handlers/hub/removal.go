@@ -3,12 +3,13 @@ package hub
 import (
 	"context"
 
+	"iris-gateway/handlers/wire"
 	"iris-gateway/iris"
 )
 
-// errRemoved ends what is proposed to, or connected with, a gateway that is no
+// ErrRemoved ends what is proposed to, or connected with, a gateway that is no
 // more.
-var errRemoved = iris.Errorf(iris.CodeAuth, "this gateway was deleted")
+var ErrRemoved = iris.Errorf(iris.CodeAuth, "this gateway was deleted")
 
 // removed reports whether an entry is the last one of its log. Nobody appends
 // behind it: who has read it knows, and who has not is refused by it.
@@ -29,17 +30,18 @@ func (s *State) remove() {
 	s.push, s.topics, s.pending = map[string]string{}, map[string]string{}, nil
 }
 
-// leaveRemoved ends every connection to the gateway, which is no more.
+// leaveRemoved ends every connection to the gateway, which is no more. Its host
+// is to come again: then it hears what it has to do.
 func (a *Actor) leaveRemoved() {
 	a.state = a.state.fork()
 	a.state.remove()
 	for id, d := range a.devices {
 		delete(a.devices, id)
-		refuse(d.Socket, errRemoved.Message)
+		refuse(d.Socket, ErrRemoved.Message)
 	}
 	if h := a.host; h != nil {
 		a.leaveHost(h)
-		h.Refuse(errRemoved.Message)
+		h.Socket.Close(wire.CloseGoingAway, ErrRemoved.Message+", connect again")
 	}
 	a.watchLives()
 }

@@ -21,6 +21,9 @@ const (
 	TypeInbound  = "inbound"
 	TypeReceived = "received"
 	TypeError    = "error"
+
+	TypeGatewayDelete  = "gateway.delete"
+	TypeGatewayDeleted = "gateway.deleted"
 )
 
 // Frames from the host.
@@ -104,6 +107,9 @@ type (
 	Received struct {
 		Cursor int64 `json:"cursor"`
 	}
+
+	// GatewayDeleted confirms that nothing is left of what GatewayDelete named.
+	GatewayDeleted struct{}
 )
 
 // Lane returns the lane of the turn.
@@ -127,6 +133,11 @@ type (
 	Acked struct {
 		Seq int64 `json:"seq"`
 	}
+
+	// GatewayDelete follows HelloAck when the gateway has been deleted: the host is
+	// to erase all that it has of it, now and as often as it is told, and to
+	// confirm that. It gets and sends nothing else.
+	GatewayDelete struct{}
 
 	// Error says why the connection ends (host link: Opening).
 	Error struct {

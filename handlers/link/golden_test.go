@@ -31,6 +31,9 @@ var frames = map[string]reader{
 	link.TypeReceived: frame[link.Received](link.TypeReceived),
 	link.TypeError:    frame[link.Error](link.TypeError),
 
+	link.TypeGatewayDelete:  frame[link.GatewayDelete](link.TypeGatewayDelete),
+	link.TypeGatewayDeleted: frame[link.GatewayDeleted](link.TypeGatewayDeleted),
+
 	link.TypeMediaPut:      frame[link.MediaPut](link.TypeMediaPut),
 	link.TypeMediaPutReady: frame[link.MediaPutReady](link.TypeMediaPutReady),
 	link.TypeMediaPutEnd:   frame[link.MediaPutEnd](link.TypeMediaPutEnd),

@@ -71,8 +71,8 @@ class Backoff:
 
 
 class Link(threading.Thread):
-    """The socket's thread. `hello` makes the opening frame, `deliver` takes each new inbound item, on the pump's
-    thread; `deleted` is told, maybe several times, that the gateway was deleted and all that it left must go.
+    """The socket's thread. `hello` makes the opening frame; `deliver` takes each new inbound item, on the
+    pump's thread; `deleted` is called, maybe several times, when the gateway was deleted: all of it must go.
     """
 
     def __init__(

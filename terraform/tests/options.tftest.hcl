@@ -158,8 +158,8 @@ run "retention" {
     error_message = "bytes go before the rows that name them, or never"
   }
   assert {
-    condition     = toset([for f in google_firestore_field.fields : f.collection if length(f.ttl_config) == 1]) == toset(["messages", "media"])
-    error_message = "not messages and media expire"
+    condition     = toset([for f in google_firestore_field.fields : f.collection if length(f.ttl_config) == 1]) == toset(["messages", "media", "tokens"])
+    error_message = "not messages, media and tokens expire"
   }
 }
 

@@ -53,6 +53,14 @@ func Bind(t iris.Token, d iris.Device, old *iris.Device) (Binding, error) {
 	return b, nil
 }
 
+// RemovedHost is what becomes of the token of a host whose gateway is removed:
+// with it the host comes to hear of that.
+func RemovedHost(r iris.Removal, hash string) iris.Token {
+	return Token(iris.Token{
+		Hash: hash, Kind: iris.TokenRemoved, Gateway: r.Gateway, Created: r.At, Expires: r.At.Add(iris.OrderLifetime),
+	})
+}
+
 // CompareGateways sorts gateways, oldest first.
 func CompareGateways(a, b iris.Gateway) int {
 	return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.ID, b.ID))
