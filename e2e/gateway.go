@@ -227,6 +227,17 @@ func (g *Gateway) Pair(t testing.TB, h Host, name string) string {
 // host attached in its log, so it counts only when it was seen since.
 func (g *Gateway) AwaitHost(t testing.TB, h Host) {
 	t.Helper()
+	g.awaitHost(t, h, true)
+}
+
+// AwaitHostGone waits until the host is known to be away.
+func (g *Gateway) AwaitHostGone(t testing.TB, h Host) {
+	t.Helper()
+	g.awaitHost(t, h, false)
+}
+
+func (g *Gateway) awaitHost(t testing.TB, h Host, attached bool) {
+	t.Helper()
 	var list json.RawMessage
 	for deadline := time.Now().Add(waitLimit); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
 		g.admin(t, http.MethodGet, "/admin/gateways", nil, http.StatusOK, &list)
@@ -243,12 +254,12 @@ func (g *Gateway) AwaitHost(t testing.TB, h Host) {
 			t.Fatalf("GET /admin/gateways: %v in %s", err, list)
 		}
 		for _, gw := range l.Gateways {
-			if gw.ID == h.GatewayID && gw.Host.Attached && gw.Host.Seen >= g.started.UnixMilli() {
+			if gw.ID == h.GatewayID && gw.Host.Attached == attached && (!attached || gw.Host.Seen >= g.started.UnixMilli()) {
 				return
 			}
 		}
 	}
-	t.Fatalf("awaited that the host of %s is attached; after %s the list says %s", h.GatewayID, waitLimit, list)
+	t.Fatalf("awaited that the host of %s is attached: %v; after %s the list says %s", h.GatewayID, attached, waitLimit, list)
 }
 
 // admin calls the admin API.
@@ -282,3 +293,25 @@ func (g *Gateway) admin(t testing.TB, method, path string, body any, want int, i
 
 // client keeps no connection: a gateway that is killed would leave dead ones behind.
 var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
+// Delete deletes a gateway record, as `iris gateway delete` does, and returns the
+// status: 204 when nothing is left anywhere, 200 when its host has still to erase
+// its copies.
+func (g *Gateway) Delete(t testing.TB, h Host) int {
+	t.Helper()
+	for {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, g.URL()+"/admin/gateways/"+h.GatewayID, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+adminToken)
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusAccepted { // there is more to remove
+			return resp.StatusCode
+		}
+	}
+}

@@ -245,6 +245,17 @@ func (h *Hermes) AwaitTurns(t testing.TB, mark, n int) {
 	t.Fatalf("awaited %q %d times in hermes' log; after %s it has:\n%s", end, n, waitLimit, h.log()[mark:])
 }
 
+// AwaitLog waits until hermes has logged a line that holds a text.
+func (h *Hermes) AwaitLog(t testing.TB, mark int, text string) {
+	t.Helper()
+	for deadline := time.Now().Add(waitLimit); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if log := h.log(); len(log) > mark && strings.Contains(log[mark:], text) {
+			return
+		}
+	}
+	t.Fatalf("awaited %q in hermes' log; after %s it has:\n%s", text, waitLimit, h.log()[mark:])
+}
+
 // ShowOnFailure prints what it wrote during this test, if the test fails.
 func (h *Hermes) ShowOnFailure(t testing.TB) {
 	h.out.showOnFailure(t, "hermes")

@@ -58,14 +58,14 @@ func newGatewayList(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			list, err := c.Gateways(cmd.Context())
+			list, removed, err := c.AllGateways(cmd.Context())
 			if err != nil {
 				return err
 			}
 			if op.json {
-				return writeJSON(std.out, map[string]any{"gateways": list})
+				return writeJSON(std.out, map[string]any{"gateways": list, "removed_hosts": removed})
 			}
-			if len(list) == 0 {
+			if len(list)+len(removed) == 0 {
 				fmt.Fprintln(std.out, "No gateway yet. Make one with: iris gateway create NAME")
 				return nil
 			}
@@ -77,6 +77,9 @@ func newGatewayList(std streams) *cobra.Command {
 					state = "half deleted: iris gateway delete " + clean(g.GatewayID)
 				}
 				fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", clean(g.Name), clean(g.GatewayID), g.Devices, state)
+			}
+			for _, h := range removed {
+				fmt.Fprintf(w, "-\t%s\t-\tdeleted; its host erases its copies when it connects, until %s\n", clean(h.GatewayID), day(h.Until))
 			}
 			return w.Flush()
 		},

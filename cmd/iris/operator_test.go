@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
+	"iris-gateway/cmd/iris/internal/agent"
 	"iris-gateway/cmd/iris/internal/device"
 	"iris-gateway/cmd/iris/internal/gatewaytest"
 	"iris-gateway/handlers/wire"
@@ -139,7 +141,7 @@ func TestGatewayDelete(t *testing.T) {
 	if code, _, errs := irisCLI(t, "", "gateway", "delete", "tset", "--yes"); code != exitFailed || !strings.Contains(errs, `no gateway "tset"`) {
 		t.Errorf("unknown: exit %d, %q", code, errs)
 	}
-	if code, out, errs := irisCLI(t, "yes\n", "gateway", "delete", "test"); code != exitDone || !strings.Contains(out, "is deleted") {
+	if code, out, errs := irisCLI(t, "yes\n", "gateway", "delete", "test"); code != exitDone || !strings.Contains(out, "is deleted.\nNothing is left") {
 		t.Fatalf("yes: exit %d, %q, %q", code, out, errs)
 	}
 	var closed *device.CloseError
@@ -151,7 +153,69 @@ func TestGatewayDelete(t *testing.T) {
 	case <-time.After(30 * time.Second):
 		t.Fatal("still connected")
 	}
-	if code, out, _ := irisCLI(t, "", "gateway", "list", "--json"); code != exitDone || out != "{\"gateways\":[]}\n" {
+	if code, out, _ := irisCLI(t, "", "gateway", "list", "--json"); code != exitDone || out != "{\"gateways\":[],\"removed_hosts\":[]}\n" {
 		t.Errorf("list: exit %d, %q", code, out)
 	}
+}
+
+// A host that is there erases its copies at once; one that is away is said to, and
+// listed until it has.
+func TestGatewayDeleteWithHost(t *testing.T) {
+	for _, away := range []bool{false, true} {
+		g := gatewaytest.Start(t)
+		operate(t, g)
+		leave, ended := attach(t, g)
+		want := "Nothing is left of it, on its host neither."
+		if away {
+			leave()
+			<-ended
+			awaitAway(t, g)
+			want = "Its host has not erased its copies yet"
+		}
+		if code, out, errs := irisCLI(t, "", "gateway", "delete", "test", "--yes"); code != exitDone || !strings.Contains(out, want) {
+			t.Errorf("away %v: exit %d, %q, %q", away, code, out, errs)
+		}
+		if code, out, errs := irisCLI(t, "", "gateway", "list"); code != exitDone || away != strings.Contains(out, g.ID) || away != strings.Contains(out, "deleted; its host") {
+			t.Errorf("away %v: exit %d, %q, %q", away, code, out, errs)
+		}
+		if away {
+			_, ended = attach(t, g)
+		}
+		if err := <-ended; !errors.Is(err, agent.ErrToken) {
+			t.Errorf("away %v: the host ends with %v", away, err)
+		}
+		if code, out, errs := irisCLI(t, "", "gateway", "list"); code != exitDone || !strings.Contains(out, "No gateway yet") {
+			t.Errorf("away %v: exit %d, %q, %q", away, code, out, errs)
+		}
+	}
+}
+
+// attach runs a host until leave is called, and returns how it ends, once it is in.
+func attach(t *testing.T, g *gatewaytest.Gateway) (leave func(), ended <-chan error) {
+	t.Helper()
+	attached, end := make(chan struct{}, 10), make(chan error, 1)
+	a := agent.New(agent.Config{
+		URL: "ws://" + g.Addr + "/host", Token: g.HostToken, Log: slog.New(slog.DiscardHandler),
+		Attached: func() { attached <- struct{}{} }, MinRetry: time.Millisecond, MaxRetry: 20 * time.Millisecond,
+	})
+	ctx, leave := contextWithCancel(t)
+	go func() { end <- a.Run(ctx) }()
+	select {
+	case <-attached:
+	case <-time.After(30 * time.Second):
+		t.Fatal("not attached")
+	}
+	return leave, end
+}
+
+// awaitAway waits until the host is known to be away: nothing announces it to an
+// operator.
+func awaitAway(t *testing.T, g *gatewaytest.Gateway) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if list, err := g.Admin.Gateways(t.Context()); err == nil && len(list) == 1 && !list[0].Host.Attached {
+			return
+		}
+	}
+	t.Fatal("the host is still attached")
 }

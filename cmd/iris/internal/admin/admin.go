@@ -55,6 +55,13 @@ type (
 		Deleting  bool   `json:"deleting,omitempty"`
 	}
 
+	// RemovedHost is the host of a gateway that was deleted, which has still to
+	// erase its copies.
+	RemovedHost struct {
+		GatewayID string `json:"gateway_id"`
+		Until     int64  `json:"until"` // ms since 1970: it is not waited for any longer
+	}
+
 	// Host is what the gateway knows of its host.
 	Host struct {
 		Attached bool   `json:"attached"`
@@ -127,11 +134,19 @@ func (c *Client) CreateGateway(ctx context.Context, name string) (NewGateway, er
 
 // Gateways lists all gateways.
 func (c *Client) Gateways(ctx context.Context) ([]Gateway, error) {
+	list, _, err := c.AllGateways(ctx)
+	return list, err
+}
+
+// AllGateways lists all gateways, and the hosts of deleted ones that have still to
+// erase their copies.
+func (c *Client) AllGateways(ctx context.Context) ([]Gateway, []RemovedHost, error) {
 	var list struct {
-		Gateways []Gateway `json:"gateways"`
+		Gateways     []Gateway     `json:"gateways"`
+		RemovedHosts []RemovedHost `json:"removed_hosts"`
 	}
 	err := c.call(ctx, http.MethodGet, []string{"gateways"}, nil, &list)
-	return list.Gateways, err
+	return list.Gateways, list.RemovedHosts, err
 }
 
 // Status asks an instance of the gateway how it is.
@@ -142,15 +157,17 @@ func (c *Client) Status(ctx context.Context) (Status, error) {
 }
 
 // DeleteGateway removes a gateway with everything that it has. That may take
-// many steps; told is called after each with how much is gone so far.
-func (c *Client) DeleteGateway(ctx context.Context, gateway string, told func(removed int)) error {
+// many steps; told is called after each with how much is gone so far. It returns
+// the host if that has still to erase its copies, nil if nothing is left anywhere.
+func (c *Client) DeleteGateway(ctx context.Context, gateway string, told func(removed int)) (*RemovedHost, error) {
 	for total := 0; ; {
 		var step struct {
-			Removed *int `json:"removed"`
+			Removed *int         `json:"removed"`
+			Host    *RemovedHost `json:"host"`
 		}
 		err := c.patient().call(ctx, http.MethodDelete, []string{"gateways", gateway}, nil, &step)
 		if err != nil || step.Removed == nil {
-			return err
+			return step.Host, err
 		}
 		total += *step.Removed
 		told(total)

@@ -18,7 +18,11 @@ func TestDeleteGatewayGoesOn(t *testing.T) {
 		if r.Method != http.MethodDelete || r.URL.EscapedPath() != "/admin/gateways/g%2F1" {
 			t.Errorf("%s %s", r.Method, r.URL.EscapedPath())
 		}
-		if calls++; calls == 3 {
+		switch calls++; calls {
+		case 3:
+			fmt.Fprint(w, `{"host":{"gateway_id":"g/1","until":7}}`)
+			return
+		case 4:
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
@@ -31,10 +35,14 @@ func TestDeleteGatewayGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	var told []int
-	if err := c.DeleteGateway(t.Context(), "g/1", func(removed int) { told = append(told, removed) }); err != nil {
-		t.Fatal(err)
+	host, err := c.DeleteGateway(t.Context(), "g/1", func(removed int) { told = append(told, removed) })
+	if err != nil || host == nil || *host != (admin.RemovedHost{GatewayID: "g/1", Until: 7}) {
+		t.Fatal(host, err)
 	}
 	if !slices.Equal(told, []int{10, 30}) || calls != 3 {
 		t.Errorf("told %v in %d calls", told, calls)
+	}
+	if host, err := c.DeleteGateway(t.Context(), "g/1", nil); host != nil || err != nil {
+		t.Error(host, err)
 	}
 }

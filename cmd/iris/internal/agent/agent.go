@@ -204,6 +204,11 @@ func (a *Agent) read(session, ctx context.Context, conn *websocket.Conn) error {
 			if err := a.inbound(ctx, data); err != nil {
 				return err
 			}
+		case link.TypeGatewayDelete: // what it knows is in memory, and goes with it
+			confirm := link.Encode(link.TypeGatewayDeleted, link.GatewayDeleted{})
+			if err := conn.Write(session, websocket.MessageText, confirm); err != nil {
+				return err
+			}
 		case link.TypeError:
 			a.logError(data)
 		}
