@@ -57,6 +57,8 @@ func (h *hostSession) awaitErased(ctx context.Context, hash string) error {
 		if kind, err := link.Type(data); binary || err != nil || kind != link.TypeGatewayDeleted {
 			continue
 		}
+		ctx, cancel := context.WithTimeout(ctx, openWait)
+		defer cancel()
 		if err := h.server.cfg.Store.DropRemovedHost(ctx, hash); err != nil {
 			return err
 		}
