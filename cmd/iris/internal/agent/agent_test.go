@@ -200,6 +200,17 @@ func TestGatewayRestartsInTheMiddle(t *testing.T) {
 	}
 }
 
+// The picture of a turn comes before its end: whoever asks through a pipe waits for
+// that.
+func TestPictureBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	_, client, frames := talk(t, 0)
+	send(t, client, "paint me a picture")
+	if got := types(until(t, frames, "agent.idle")); !strings.Contains(got, "media.offer") {
+		t.Errorf("no picture in\n%s", got)
+	}
+}
+
 // A picture is painted, brought to the gateway and offered, also when the gateway
 // restarts meanwhile.
 func TestPicture(t *testing.T) {

@@ -58,7 +58,7 @@ func (a *Agent) perform(ctx context.Context, t *turn, m link.Message) error {
 	a.spool.add(t, link.KindAnswer, "", link.Answer{Text: s.answer}, nil)
 	t.final(id, s.answer, m.MessageID, began)
 	if s.picture != "" {
-		a.show(t, s.picture, m.MessageID)
+		return a.show(ctx, t, s.picture, m.MessageID)
 	}
 	return nil
 }

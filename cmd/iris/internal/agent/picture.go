@@ -32,6 +32,7 @@ type picture struct {
 	turn  *turn
 	data  []byte
 	event link.Media
+	over  chan struct{} // closed once the event that shows it, or says why not, is in the spool
 }
 
 func newOutbox() *outbox {
@@ -64,14 +65,23 @@ func (o *outbox) remove(p *picture) {
 	o.items = slices.DeleteFunc(o.items, func(q *picture) bool { return q == p })
 }
 
-// show sends a picture: its bytes first, then the event that shows it.
-func (a *Agent) show(t *turn, caption, replyTo string) {
+// show sends a picture: its bytes first, then the event that shows it. It returns
+// when that is in the spool, so that the end of the turn comes behind, or with ctx's
+// error when the turn is stopped: then the picture may come later.
+func (a *Agent) show(ctx context.Context, t *turn, caption, replyTo string) error {
 	data := rainbow()
 	sum := sha256.Sum256(data)
-	a.outbox.put(&picture{turn: t, data: data, event: link.Media{
+	p := &picture{turn: t, data: data, over: make(chan struct{}), event: link.Media{
 		MessageID: iris.NewID("m_"), MediaID: iris.NewID("md_"), Kind: iris.MediaImage, Mime: "image/png", Size: int64(len(data)),
 		SHA256: hex.EncodeToString(sum[:]), Filename: "rainbow.png", Caption: caption, ReplyTo: replyTo,
-	}})
+	}}
+	a.outbox.put(p)
+	select {
+	case <-p.over:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // bring brings the pictures to the gateway until the session ends. One that was
@@ -109,6 +119,7 @@ func (a *Agent) bring(ctx context.Context, conn *websocket.Conn) {
 // brought tells of a picture that the gateway has, or why it has not.
 func (a *Agent) brought(p *picture, ack link.MediaPutAck) {
 	a.outbox.remove(p)
+	defer close(p.over)
 	if ack.OK {
 		a.spool.add(p.turn, link.KindMedia, "", p.event, nil)
 		return
