@@ -332,3 +332,43 @@ func TestDeleteWhileOthersAppend(t *testing.T) {
 		}
 	})
 }
+
+// overtaken lets something happen in front of the commit that shows a medium.
+type overtaken struct {
+	*memstore.Store
+	medium string
+	by     func()
+	once   sync.Once
+}
+
+func (s *overtaken) Append(ctx context.Context, g string, c iris.Commit) error {
+	if strings.Contains(strings.Join(c.Entry.Frames, ""), s.medium) {
+		s.once.Do(s.by)
+	}
+	return s.Store.Append(ctx, g, c)
+}
+
+// The lane of a file of the agent is deleted on another instance when the event that
+// shows it has been taken, and waits for the log: the file goes too.
+func TestDeleteLaneOfAFileOnItsWay(t *testing.T) {
+	t.Parallel()
+	s := &overtaken{Store: memstore.New(), medium: "md_late"}
+	e := inMemory(t, s)
+	e.files = s.Objects
+	w := newWorld(t, s, e.logged)
+	there := startWith(t, s.Store, e.logged)
+	apart := there.device(w.in.pair(w.g), "apart")
+	apart.next("status")
+	channel := iris.Lane{ChatID: w.ask("channel.create", iris.Lane{}, `{"name":"c"}`).text("chat_id")}
+	s.by = func() {
+		if f := ask(apart, "channel.delete", channel, `{}`); !f.is("channel.deleted") {
+			t.Errorf("answered with %v", f)
+		}
+	}
+	file := []byte("the bytes of a file")
+	w.host.bring("md_late", file)
+	w.tell(channel, "media", "", fmt.Sprintf(`{"message_id":"m","media_id":"md_late","kind":"document","mime":"text/plain","size":%d,"filename":"f","sha256":%q}`,
+		len(file), hashOf(file)))
+	waitFor(t, "the file is removed", func() bool { return len(e.files()) == 0 })
+	e.gone("md_late")
+}

@@ -24,7 +24,7 @@ func (h *hostSession) erased(a *hub.Actor, d iris.Deletion) {
 }
 
 // dropOrphan removes a file of the agent whose message, or lane, people have
-// deleted while it was on its way.
+// deleted while it, or the event that shows it, was on its way.
 func (h *hostSession) dropOrphan(a *hub.Actor, ev link.Event) {
 	b, err := link.Decode[link.Media](ev.Body)
 	media := h.server.cfg.Media

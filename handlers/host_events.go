@@ -32,7 +32,8 @@ func (h *hostSession) take(a *hub.Actor, ev link.Event, more beside, malformed e
 		frames, err = h.machine.Handle(ev)
 	}
 	if ev.Kind == link.KindMedia && err == nil {
-		h.dropOrphan(a, ev)
+		decided := done // what people delete until then may go before it into the log
+		done = func() { h.dropOrphan(a, ev); decided() }
 	}
 	if err != nil {
 		h.log.Warn("event dropped", "kind", ev.Kind, "seq", ev.Seq, "err", err)
