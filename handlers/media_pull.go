@@ -77,29 +77,24 @@ func (d *deviceSession) servePull(ctx context.Context, p pull, w *window) error 
 	return nil
 }
 
-// sendMedia sends bytes as binary frames. While one is being written the next is
-// read, no more: the others wait in the store.
+// sendMedia sends bytes as binary frames, a chunk in memory at a time: the next ones
+// wait in the connection to the store, and the ones before in that to the peer.
 func sendMedia(ctx context.Context, ws *conn, socket *hub.Socket, r io.Reader, w *window) error {
-	now, before := newChunk(), newChunk()
+	c := newChunk()
+	defer c.free()
 	for more := true; more; {
-		now.n = 0
+		c.n = 0
 		var err error
-		if more, err = now.fill(r); err != nil {
+		if more, err = c.fill(r); err != nil {
 			return err
 		}
-		if err := w.pass(ctx, now.n); err != nil {
+		if err := w.pass(ctx, c.n); err != nil {
 			_ = ws.CloseNow() // it takes nothing, or is gone
 			return err
 		}
-		if err := socket.SendBinary(ctx, now.bytes()); err != nil {
+		if err := socket.SendBinary(ctx, c.bytes()); err != nil {
 			return err
 		}
-		now, before = before, now // the one before has been written
 	}
-	if err := socket.WaitIdle(ctx); err != nil {
-		return err
-	}
-	now.free()
-	before.free()
 	return nil
 }

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -30,14 +31,21 @@ const (
 	closingTimeout = time.Second // each write once the socket is closed, that under way too
 )
 
+// errClosing says that nothing more goes over a socket.
+var errClosing = errors.New("the socket is being closed")
+
+// tooSlow is the reason of 1013.
+const tooSlow = "too slow: connect again and sync"
+
 // Socket is the sending half of a connection: a bounded queue and the
-// goroutine that empties it. A slow peer never blocks a sender.
+// goroutine that empties it. A slow peer never blocks a sender, but one of media.
 type Socket struct {
 	conn    Conn
 	metrics *Metrics
 	ctx     context.Context // ends when the socket is dead
 	cancel  context.CancelFunc
 	ended   chan struct{} // closed when the goroutine has ended
+	turn    chan struct{} // holds a token while somebody writes: the goroutine, or a sender of media
 
 	mu      sync.Mutex
 	queue   []*outgoing
@@ -53,13 +61,10 @@ type Socket struct {
 
 type outgoing struct {
 	frame   string
-	binary  []byte // instead of frame: bytes of a medium
 	key     string // of a live frame
 	mark    int64  // cursor that is complete once this has been written
 	dropped bool   // a newer live frame took its place
 }
-
-func (o *outgoing) size() int { return len(o.frame) + len(o.binary) }
 
 type closing struct {
 	code   int
@@ -70,7 +75,7 @@ func newSocket(ctx context.Context, conn Conn, m *Metrics, written func(mark int
 	ctx, cancel := context.WithCancel(ctx)
 	s := &Socket{
 		conn: conn, ctx: ctx, cancel: cancel, ended: make(chan struct{}), written: written, metrics: m,
-		live: map[string]*outgoing{}, wake: make(chan struct{}, 1), room: make(chan struct{}),
+		turn: make(chan struct{}, 1), live: map[string]*outgoing{}, wake: make(chan struct{}, 1), room: make(chan struct{}),
 	}
 	go s.run()
 	return s
@@ -86,16 +91,21 @@ func (s *Socket) Wait() { <-s.ended }
 // closes the socket with 1013: sync brings what is missing.
 func (s *Socket) Send(frame string) { s.put(&outgoing{frame: frame}) }
 
-// SendBinary queues bytes of a medium once all that was queued before has been
+// SendBinary writes bytes of a medium once all that was queued before has been
 // written: other frames go in between, and the peer is as slow as it likes. The
-// bytes must stay as they are until the next SendBinary or WaitIdle has
-// returned. It returns an error if ctx or the socket ends first.
+// caller writes them itself: a goroutine that has to wake for each chunk costs more
+// than the gateway's whole work on it. It returns an error if ctx or the socket ends
+// first.
 func (s *Socket) SendBinary(ctx context.Context, data []byte) error {
-	if err := s.WaitIdle(ctx); err != nil {
+	if err := s.WaitIdle(ctx); err != nil || len(data) == 0 {
 		return err
 	}
-	if len(data) > 0 {
-		s.put(&outgoing{binary: data})
+	if s.closes() {
+		return errClosing
+	}
+	if err := s.write(binaryTimeout, true, data); err != nil {
+		s.Close(wire.CloseSlow, tooSlow)
+		return err
 	}
 	return nil
 }
@@ -117,20 +127,20 @@ func (s *Socket) put(o *outgoing) {
 		s.drop(old)
 		s.metrics.LiveMerged.Inc()
 	}
-	if s.frames >= maxQueueFrames || s.bytes+o.size() > maxQueueBytes {
+	if s.frames >= maxQueueFrames || s.bytes+len(o.frame) > maxQueueBytes {
 		if o.key == "" {
 			s.queue = nil
 			s.metrics.SlowConsumers.Inc()
-			s.shut(wire.CloseSlow, "too slow: connect again and sync")
+			s.shut(wire.CloseSlow, tooSlow)
 		} else {
 			s.metrics.LiveDropped.Inc()
 		}
 		return
 	}
 	s.queue = append(s.queue, o)
-	if o.size() > 0 {
+	if len(o.frame) > 0 {
 		s.frames++
-		s.bytes += o.size()
+		s.bytes += len(o.frame)
 	}
 	if o.key != "" {
 		s.live[o.key] = o
@@ -226,9 +236,9 @@ func (s *Socket) next() (*outgoing, *closing) {
 func (s *Socket) sent(o *outgoing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if o.size() > 0 {
+	if len(o.frame) > 0 {
 		s.frames--
-		s.bytes -= o.size()
+		s.bytes -= len(o.frame)
 	}
 }
 
@@ -239,44 +249,55 @@ func (s *Socket) run() {
 		o, end := s.next()
 		switch {
 		case o != nil:
-			if !s.write(o) {
+			if !s.send(o) {
 				s.Close(wire.CloseSlow, "")
-				s.conn.Close(wire.CloseSlow, "too slow: connect again and sync")
+				s.end(wire.CloseSlow, tooSlow)
 				return
 			}
 			s.sent(o)
 		case end != nil:
-			s.conn.Close(end.code, end.reason)
+			s.end(end.code, end.reason)
 			return
 		default:
 			select {
 			case <-s.wake:
 			case <-s.ctx.Done():
 				s.Close(wire.CloseGoingAway, "")
-				s.conn.Close(wire.CloseGoingAway, "")
+				s.end(wire.CloseGoingAway, "")
 				return
 			}
 		}
 	}
 }
 
-// write sends one frame; it reports whether the connection is still good.
-func (s *Socket) write(o *outgoing) bool {
-	timeout, write, data := writeTimeout, s.conn.Write, []byte(o.frame)
-	if o.binary != nil {
-		timeout, write, data = binaryTimeout, s.conn.WriteBinary, o.binary
-	}
-	if len(data) > 0 {
-		ctx, cancel := s.writing(timeout)
-		defer cancel()
-		if write(ctx, data) != nil {
-			return false
-		}
+// end closes the connection behind the bytes that are being written.
+func (s *Socket) end(code int, reason string) {
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	s.conn.Close(code, reason)
+}
+
+// send writes a frame; it reports whether the connection is still good.
+func (s *Socket) send(o *outgoing) bool {
+	if len(o.frame) > 0 && s.write(writeTimeout, false, []byte(o.frame)) != nil {
+		return false
 	}
 	if o.mark != 0 && s.written != nil {
 		s.written(o.mark)
 	}
 	return true
+}
+
+// write writes a frame when it is its turn: only then its time begins.
+func (s *Socket) write(timeout time.Duration, binary bool, data []byte) error {
+	s.turn <- struct{}{}
+	defer func() { <-s.turn }()
+	ctx, cancel := s.writing(timeout)
+	defer cancel()
+	if binary {
+		return s.conn.WriteBinary(ctx, data)
+	}
+	return s.conn.Write(ctx, data)
 }
 
 // writing returns the context of a write. A socket that is closed, now or in the
