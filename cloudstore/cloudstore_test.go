@@ -1,6 +1,7 @@
 package cloudstore_test
 
 import (
+	"log"
 	"os"
 	"strconv"
 	"sync/atomic"
@@ -17,6 +18,9 @@ import (
 
 // Importing the Google packages starts one goroutine that nobody can stop.
 func TestMain(m *testing.M) {
+	if bucket := os.Getenv(envBare); bucket != "" {
+		log.Fatal(serveBare(bucket))
+	}
 	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("go.opencensus.io/stats/view.(*worker).start"))
 }
 

@@ -12,26 +12,24 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
+
+	"iris-gateway/iris"
 )
 
 // BenchmarkHostMedia moves 64 MiB between a hermes host and the gateway, by turns
-// with the bare copy.
+// with the bare copy, as [BenchmarkMediaUpload] and [BenchmarkMediaPull] do.
 func BenchmarkHostMedia(b *testing.B) {
-	gate, raw := startGateway(b), startRaw(b)
-	raw.part = 8 << 20
-	data := make([]byte, 64<<20)
+	gate, bare := startGateway(b), startBare(b)
+	data := make([]byte, benchSize)
 	sum := hexSum(data)
 	host := gate.host(b)
-	raw.upload(b, "object", data) // its first part is object0
+	bare.upload(b, "object", data, single)
 	host.put(b, "md_first", data, sum)
 	b.Run("put", func(b *testing.B) {
-		compare(b, len(data), func(int) { raw.upload(b, "raw", data) }, func(n int) { host.put(b, fmt.Sprint("md_", n), data, sum) })
+		benchUpload(b, bare, data, func() { host.put(b, iris.NewID("md_"), data, sum) })
 	})
 	b.Run("get", func(b *testing.B) {
-		whole := make([]byte, 64<<20)
-		raw.part = 1 << 30
-		raw.upload(b, "whole", whole)
-		compare(b, len(data), func(int) { raw.pull(b, "whole0", len(data)) }, func(int) { host.get(b, "md_first", len(data)) })
+		benchPull(b, bare, "object", func() { host.get(b, "md_first", benchSize) })
 	})
 }
 

@@ -162,7 +162,7 @@ func (p *rawPhone) say(t testing.TB, format string, args ...any) {
 // binary frames.
 func (p *rawPhone) until(t testing.TB, kind string) (frame []byte, size int) {
 	for {
-		message, r, err := p.ws.Reader(t.Context())
+		message, r, err := p.ws.Reader(context.Background())
 		if err != nil {
 			t.Error(err)
 			return nil, 0
