@@ -198,7 +198,8 @@ func (t *transfer) upload(ctx context.Context, l live, ref string, f File, sum s
 	for left := rest.Size(); left > 0; {
 		n, err := io.ReadFull(rest, buf[:min(left, chunkSize)])
 		if err != nil {
-			return fmt.Errorf("the file changed meanwhile: %w", err)
+			void := wire.MediaUploadEnd{MediaRef: ref} // or the gateway would wait for the rest, and refuse the next file
+			return errors.Join(fmt.Errorf("the file changed meanwhile: %w", err), t.ask(l, wire.TypeMediaUploadEnd, void))
 		}
 		left -= int64(n)
 		if err := l.send(websocket.MessageBinary, buf[:n]); err != nil {

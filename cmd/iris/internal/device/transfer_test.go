@@ -99,6 +99,13 @@ func TestFileRefused(t *testing.T) {
 	if err := p.Download(ctx, "md_none", io.Discard); err == nil || !strings.Contains(err.Error(), "md_none") {
 		t.Errorf("not there: %v", err)
 	}
+	shrinks := &shrinking{left: 100 << 10} // the first pass only adds up
+	if _, err := p.Upload(ctx, device.File{Name: "b", Kind: "document", Size: 100 << 10, ReaderAt: shrinks}); err == nil || !strings.Contains(err.Error(), "changed meanwhile") {
+		t.Errorf("a file that shrinks: %v", err)
+	}
+	if _, err := p.Upload(ctx, device.File{Name: "c", Kind: "document", Size: 100 << 10, ReaderAt: zeros{}}); err != nil {
+		t.Errorf("behind it: %v", err)
+	}
 	short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	if err := p.Download(short, "md_none", io.Discard); err == nil {
@@ -109,3 +116,13 @@ func TestFileRefused(t *testing.T) {
 type zeros struct{}
 
 func (zeros) ReadAt(p []byte, _ int64) (int, error) { clear(p); return len(p), nil }
+
+// shrinking can be read once.
+type shrinking struct{ left int }
+
+func (s *shrinking) ReadAt(p []byte, off int64) (int, error) {
+	if s.left -= len(p); s.left < 0 {
+		return 0, io.EOF
+	}
+	return zeros{}.ReadAt(p, off)
+}
