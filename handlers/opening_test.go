@@ -98,8 +98,11 @@ func testOpeningEnds(t *testing.T, path, hello string, store silentStore) {
 		}
 		return res, err
 	}
-	if res, err := connect(); err != nil {
+	switch res, err := connect(); {
+	case err != nil:
 		t.Fatal(res, err)
+	case res.Header.Get("Date") == "":
+		t.Error("no Date: the plugin sees by it that its clock is wrong")
 	}
 	time.Sleep(time.Minute)
 	if _, err := connect(); err != nil {

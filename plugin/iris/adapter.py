@@ -217,7 +217,7 @@ class Adapter(Asking, Sharing, Serving, BasePlatformAdapter):  # type: ignore[mi
             session = turn.session or self.hooks.session_of(lane)
             if session:
                 self._titles.turn_over(lane, session, turn.first)
-                self._archive.turn_over(session, turn.started_at / 1000, self._said(turn, event))
+                self._archive.turn_over(session, turn.since, self._said(turn, event))
         task = asyncio.current_task()
         if task:
             # hermes frees the lane only when its task ends, after this call.

@@ -7,10 +7,10 @@ the socket is up, the newest replacing an unsent older one of the same message).
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from .clock import CLOCK
 from .lanes import Lane
 from .text import cut
 
@@ -31,8 +31,8 @@ _LAST = frozenset({"turn.start", "answer", "turn.end", "cron", "done"})
 
 
 def now_ms() -> int:
-    """Wall clock in the link's unit."""
-    return int(time.time() * 1000)
+    """Return the time in the link's unit, by the gateway's clock."""
+    return CLOCK.now_ms()
 
 
 @dataclass(frozen=True)

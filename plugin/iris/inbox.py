@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from .events import now_ms
 from .lanes import DEFAULT, Lane
 from .spool import Inbound
 
@@ -384,4 +385,4 @@ class Inbox:
 def _expired(item: Inbound) -> bool:
     """The person was told already that it did not work."""
     expires = item.body.get("expires_at")
-    return isinstance(expires, int | float) and time.time() * 1000 > expires
+    return isinstance(expires, int | float) and now_ms() > expires

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from .attachment import Attachment
+from .clock import CLOCK
 from .download import Downloads
 from .events import dumps, fit
 from .outgoing import Outgoing
@@ -255,6 +256,7 @@ class _Session:
     async def run(self, socket: Any) -> None:
         """Say hello, then read and write until the connection ends or the plugin stops."""
         self.open = True
+        CLOCK.meet(socket.response.headers.get("Date"))
         snapshot = await asyncio.wrap_future(self._pump.attach(self._out))
         tasks: set[asyncio.Task[None]] = set()
         try:

@@ -41,6 +41,7 @@ class Turn:
     id: str = field(default_factory=lambda: mint("tn_"))
     started_at: int = field(default_factory=now_ms)
     began: float = field(default_factory=time.monotonic)
+    since: float = field(default_factory=time.time)  # by hermes' clock, as its rows have it
     calls: dict[str, Call] = field(default_factory=dict)
     models: int = 0  # agent turns so far
     stopped: bool = False  # somebody asked to stop

@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 import unittest
+from email.utils import formatdate
 from unittest import mock
 
 from support import LANE, PLUGIN, event
 
 from iris import ids, lanes, settings, text, tools
+from iris.clock import Clock
 from iris.events import Event
 
 
@@ -124,6 +126,20 @@ class ToolsTest(unittest.TestCase):
         self.assertEqual(tools.preview({"timeout": 3, "command": "ls -l\nrm x"}), "ls -l")
         self.assertEqual(tools.preview({"todos": [1]}), "")
         self.assertEqual(len(tools.preview({"query": "q" * 500})), 120)
+
+
+class ClockTest(unittest.TestCase):
+    def test_is_the_gateways(self) -> None:
+        clock = Clock(lambda: 1_000_000.0)
+        self.assertEqual(clock.now_ms(), 1_000_000_000)
+        with self.assertLogs("iris.clock", "WARNING"):
+            clock.meet(formatdate(999_400, usegmt=True))
+        self.assertEqual(clock.now_ms(), 999_400_000)
+        for unreadable in (None, "", "yesterday"):
+            clock.meet(unreadable)
+        self.assertEqual(clock.now_ms(), 999_400_000)
+        clock.meet(formatdate(999_999, usegmt=True))  # somebody has set the clock
+        self.assertEqual(clock.now_ms(), 1_000_000_000)
 
 
 class EventsTest(unittest.TestCase):

@@ -8,10 +8,13 @@ import threading
 import time
 import unittest
 from typing import Any
+from unittest import mock
 
 from support import LANE, TempDir, edit, event, has, hush, needs_websockets
 
+from iris.clock import Clock
 from iris.host import Host
+from iris.inbox import _expired
 from iris.link import Backoff, Link
 from iris.settings import Settings
 from iris.spool import Inbound
@@ -262,6 +265,19 @@ class LinkTest(TempDir):
         self.host()
         texts = [self.arrived.get(timeout=10).body["text"] for _ in range(2)]
         self.assertEqual(texts, ["two", "three"])
+
+    def test_a_clock_that_is_wrong(self) -> None:
+        """Phones sort, and stop says until when it counts, by the gateway's."""
+        clock = Clock(lambda: time.time() + 600)
+        with mock.patch("iris.link.CLOCK", clock), mock.patch("iris.events.CLOCK", clock):
+            host = self.host()
+            self.up()
+            self.gateway.put(
+                {"kind": "stop", "chat_id": "c", "body": {"expires_at": time.time() * 1000 + 30_000}}
+            )
+            self.assertFalse(_expired(self.arrived.get(timeout=10)))
+            host.emit(event("answer"))
+            self.assertAlmostEqual(self.gateway.wait_event("answer")["at"], time.time() * 1000, delta=10_000)
 
     def test_garbage_is_ignored(self) -> None:
         self.host()
