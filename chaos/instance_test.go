@@ -53,7 +53,7 @@ func newInstance(t testing.TB, name string, emu testenv.Emulator, logEntries int
 		t.Fatal(err)
 	}
 	t.Cleanup(in.rear.close)
-	in.log = testenv.Log(t, t.Name()+"-"+name)
+	in.log = testenv.Log(t, testenv.Gateways, "chaos-"+t.Name()+"-"+name)
 	testenv.Confide(adminToken)
 	t.Cleanup(in.end)
 	in.env = []string{

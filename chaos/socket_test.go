@@ -63,6 +63,7 @@ func (s *socket) Read(ctx context.Context) (websocket.MessageType, []byte, error
 	if s.closing.Load() {
 		return kind, nil, net.ErrClosed
 	}
+	testenv.ConfideFrame(data)
 	return kind, data, err
 }
 

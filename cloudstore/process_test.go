@@ -39,6 +39,7 @@ const processToken = "bench-admin-token-of-more-than-32-characters"
 func startGateway(t testing.TB) *gatewayProcess {
 	t.Helper()
 	g := &gatewayProcess{bin: filepath.Join(t.TempDir(), "gateway"), bucket: testenv.Bucket(t)}
+	testenv.Confide(processToken)
 	if out, err := exec.Command("go", "build", "-o", g.bin, "iris-gateway/cmd/gateway").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -58,7 +59,7 @@ func startGateway(t testing.TB) *gatewayProcess {
 func (g *gatewayProcess) start(t testing.TB) {
 	t.Helper()
 	cmd := exec.Command(g.bin)
-	cmd.Env = g.env
+	cmd.Env, cmd.Stderr = g.env, testenv.Log(t, testenv.Gateways, "cloudstore")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +87,12 @@ func (g *gatewayProcess) admin(t testing.TB, path string, answer any) {
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	if err := json.NewDecoder(res.Body).Decode(answer); err != nil {
+	data, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testenv.ConfideFrame(data)
+	if err := json.Unmarshal(data, answer); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -18,7 +18,7 @@ func containerCommand(t *testing.T, img image, root string) *exec.Cmd {
 		t.Fatalf("USER %s: want numbers, so that Cloud Run and Kubernetes see that it is not root", img.user)
 	}
 	cmd := &exec.Cmd{Path: img.entrypoint[0], Args: img.entrypoint, Dir: "/"}
-	cmd.Env = append(img.env, "PORT=0", "IRIS_STORE=memory", "IRIS_ADMIN_TOKEN=a-token-that-is-only-for-this-test-0000")
+	cmd.Env = append(img.env, "PORT=0", "IRIS_STORE=memory", "IRIS_ADMIN_TOKEN="+adminToken)
 	if os.Getuid() == 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: uid, Gid: gid}}
 	} else {

@@ -12,6 +12,6 @@ import (
 func containerCommand(t *testing.T, img image, root string) *exec.Cmd {
 	t.Helper()
 	cmd := &exec.Cmd{Path: filepath.Join(root, img.entrypoint[0]), Args: img.entrypoint, Dir: "/"}
-	cmd.Env = append(img.env, "PORT=0", "IRIS_STORE=memory", "IRIS_ADMIN_TOKEN=a-token-that-is-only-for-this-test-0000")
+	cmd.Env = append(img.env, "PORT=0", "IRIS_STORE=memory", "IRIS_ADMIN_TOKEN="+adminToken)
 	return cmd
 }

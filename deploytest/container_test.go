@@ -17,12 +17,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"iris-gateway/testenv"
 )
 
 const (
 	version       = "v0.0.0-of-the-test"
 	maxCompressed = 20 << 20
 	patience      = 30 * time.Second
+	adminToken    = "a-token-that-is-only-for-this-test-0000"
 )
 
 // TestContainer builds the binary by the Dockerfile's own command and starts it
@@ -113,13 +116,14 @@ func checkStatic(t *testing.T, binary string) {
 }
 
 func runContainer(t *testing.T, img image, root string) {
+	testenv.Confide(adminToken)
 	cmd := containerCommand(t, img, root)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
+	cmd.Stderr = io.MultiWriter(&stderr, testenv.Log(t, testenv.Gateways, "container"))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

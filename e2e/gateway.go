@@ -55,7 +55,7 @@ func BuildGateway(bin string) error {
 // media; Start starts it.
 func NewGateway(t testing.TB, bin string, firestore testenv.Emulator) *Gateway {
 	t.Helper()
-	log, err := testenv.OpenLog("e2e") // a gateway may be there for longer than a test
+	log, err := testenv.OpenLog(testenv.Gateways, "e2e") // a gateway may be there for longer than a test
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -15,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"iris-gateway/testenv"
 	"iris-gateway/testenv/proc"
 )
 
@@ -76,7 +76,24 @@ func NewHermes(c HermesConfig) (*Hermes, error) {
 	if c.Source != "" {
 		env = append(env, "PYTHONPATH="+c.Source)
 	}
-	return &Hermes{python: c.Python, home: home, env: env, out: newOutput(io.Discard)}, nil
+	log, err := openLogs(home)
+	if err != nil {
+		return nil, err
+	}
+	return &Hermes{python: c.Python, home: home, env: env, out: newOutput(log)}, nil
+}
+
+// openLogs has hermes write its log files among those of the run, and returns where
+// its output goes.
+func openLogs(home string) (*os.File, error) {
+	folder, err := testenv.LogFolder(testenv.Hermes)
+	if err == nil && folder != "" {
+		err = os.Symlink(folder, filepath.Join(home, "logs"))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return testenv.OpenLog(testenv.Hermes, "output") // hermes may be there for longer than a test
 }
 
 // hermesConfig is what the settings recommended for Iris come to, and a model.

@@ -41,6 +41,7 @@ func dialAs(t testing.TB, g *e2e.Gateway, path, bearer, hello string) conn {
 
 func (c conn) write(frame string) {
 	c.t.Helper()
+	testenv.ConfideFrame([]byte(frame))
 	if err := c.Write(c.t.Context(), websocket.MessageText, []byte(frame)); err != nil {
 		c.t.Fatalf("write: %v", err)
 	}

@@ -3,6 +3,7 @@ package handlers_test
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -58,7 +59,7 @@ func inFirestore(t testing.TB) *everywhere {
 
 // logged makes an instance log everything to where it is searched.
 func (e *everywhere) logged(cfg *handlers.Config) {
-	cfg.Log = slog.New(slog.NewJSONHandler(e.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	cfg.Log = slog.New(slog.NewJSONHandler(io.MultiWriter(e.logs, testenv.Log(e, testenv.Gateways, "everywhere")), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	cfg.Hub = hub.New(hub.Config{Store: cfg.Store.(hub.Store), LogEntries: 1024, Log: cfg.Log})
 }
 

@@ -61,11 +61,10 @@ func (s slowStore) Append(ctx context.Context, g string, c iris.Commit) error {
 
 func startWith(t testing.TB, store store, options ...func(*handlers.Config)) *instance {
 	t.Helper()
-	var to io.Writer = testenv.Log(t, "handlers")
+	var to io.Writer = testenv.Log(t, testenv.Gateways, "handlers")
 	if testing.Verbose() {
 		to = io.MultiWriter(to, t.Output())
 	}
-	testenv.Confide(adminToken)
 	log := slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	h := hub.New(hub.Config{Store: store, LogEntries: 64, Log: log})
 	cfg := handlers.Config{Store: store, Hub: h, AdminToken: adminToken, MaxSockets: 2000, Log: log}
@@ -76,7 +75,7 @@ func startWith(t testing.TB, store store, options ...func(*handlers.Config)) *in
 		option(&cfg)
 	}
 	s := handlers.New(cfg)
-	web := httptest.NewServer(s)
+	web := httptest.NewServer(testenv.Confiding(s))
 	in := &instance{t: t, server: s, url: web.URL}
 	stopped := false
 	in.kill = func() { // nothing that it has begun comes to an end
@@ -119,7 +118,6 @@ func (in *instance) admin(method, path, body string, status int, out any) {
 	if res.StatusCode != status {
 		in.t.Fatalf("%s %s: status %d %s, want %d", method, path, res.StatusCode, data, status)
 	}
-	testenv.ConfideFrame(data)
 	if out != nil {
 		if err := json.Unmarshal(data, out); err != nil {
 			in.t.Fatalf("%s %s: %v in %s", method, path, err, data)
@@ -215,7 +213,6 @@ func (p *peer) send(format string, args ...any) {
 	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
 	defer cancel()
 	data := fmt.Appendf(nil, format, args...)
-	testenv.ConfideFrame(data)
 	if err := p.ws.Write(ctx, websocket.MessageText, data); err != nil {
 		p.t.Fatalf("%s: write: %v", p.name, err)
 	}

@@ -2,7 +2,6 @@ package handlers_test
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -72,7 +71,7 @@ func testOpeningEnds(t *testing.T, path, hello string, store silentStore) {
 	if err := store.CreateToken(t.Context(), pairing); err != nil {
 		t.Fatal(err)
 	}
-	log := slog.New(slog.DiscardHandler)
+	log := testenv.Logger(t, testenv.Gateways)
 	server := handlers.New(handlers.Config{
 		Store: store, Hub: hub.New(hub.Config{Store: store, LogEntries: 64, Log: log}), AdminToken: "admin", MaxSockets: 1, Log: log,
 	})

@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -234,7 +235,7 @@ func TestPushAnswers(t *testing.T) {
 	option, fcm := waking(t, store)
 	log := &logs{}
 	in := startWith(t, store, func(cfg *handlers.Config) {
-		cfg.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		cfg.Log = slog.New(slog.NewTextHandler(io.MultiWriter(log, testenv.Log(t, testenv.Gateways, "push")), &slog.HandlerOptions{Level: slog.LevelDebug}))
 		option(cfg)
 	})
 	g, hostToken := in.gateway()

@@ -1,7 +1,6 @@
 package handlers_test
 
 import (
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -23,7 +22,7 @@ func BenchmarkReplay(b *testing.B) {
 	}
 	defer st.Close()
 	in := startWith(b, st, func(c *handlers.Config) {
-		c.Hub = hub.New(hub.Config{Store: st, LogEntries: 2 * entries, Log: slog.New(slog.DiscardHandler)})
+		c.Hub = hub.New(hub.Config{Store: st, LogEntries: 2 * entries, Log: testenv.Logger(b, testenv.Gateways)})
 	})
 	g, _ := in.gateway()
 	fill(b, st, g, entries)

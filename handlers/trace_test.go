@@ -11,6 +11,7 @@ import (
 
 	"iris-gateway/cloudstore/memstore"
 	"iris-gateway/handlers"
+	"iris-gateway/testenv"
 )
 
 // What is logged of requests and sockets names the trace that Cloud Run began.
@@ -29,7 +30,9 @@ func TestLogNamesTrace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			log := &logs{}
-			in := startWith(t, memstore.New(), func(cfg *handlers.Config) { cfg.Log = slog.New(slog.NewTextHandler(log, nil)) })
+			in := startWith(t, memstore.New(), func(cfg *handlers.Config) {
+				cfg.Log = slog.New(slog.NewTextHandler(io.MultiWriter(log, testenv.Log(t, testenv.Gateways, "traced")), nil))
+			})
 			g, _ := in.gateway()
 			header := http.Header{"Authorization": {"Bearer " + adminToken}}
 			header.Set(tt.header, tt.value)

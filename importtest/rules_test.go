@@ -124,8 +124,12 @@ func wiring(p pkg, path string, _ map[string]pkg) []string {
 	if !within(path, "cmd") {
 		found = append(found, describe(p.Imports, inModule("cmd"), "imports %s: cmd/ holds the programs, which nobody imports")...)
 	}
-	if !withinAny(path, "testenv", "e2e") {
-		found = append(found, describe(p.Imports, func(i string) bool { return inModule("testenv")(i) || inModule("e2e")(i) },
+	forTests := []string{"testenv", "e2e", "cmd/iris/internal/gatewaytest"}
+	if !withinAny(path, forTests...) {
+		found = append(found, describe(p.Imports, func(i string) bool {
+			to, ok := local(i)
+			return ok && withinAny(to, forTests...)
+		},
 			"imports %s: that is for tests, and must not get into a program")...)
 	}
 	return found

@@ -31,7 +31,7 @@ type gateway struct {
 func start(t *testing.T, cfg server.Config) *gateway {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	g := &gateway{T: t, stop: stop, ended: make(chan error, 1), log: &output{file: testenv.Log(t, "server")}}
+	g := &gateway{T: t, stop: stop, ended: make(chan error, 1), log: &output{file: testenv.Log(t, testenv.Gateways, "server")}}
 	testenv.Confide(goodToken)
 	listening := make(chan string, 1)
 	go func() {
@@ -111,6 +111,7 @@ func (g *gateway) exchange(path, token, until string, frames ...string) {
 		if err != nil {
 			g.Fatalf("no %s: %v", until, err)
 		}
+		testenv.ConfideFrame(data)
 		var f struct{ Type string }
 		if json.Unmarshal(data, &f) == nil && f.Type == until {
 			return

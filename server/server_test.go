@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"iris-gateway/server"
+	"iris-gateway/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -40,7 +40,7 @@ func TestRun(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- server.Run(ctx, memory(), server.Options{
-			Stdout: &stdout, Log: slog.New(slog.DiscardHandler), Listening: func(addr string) { listening <- addr },
+			Stdout: &stdout, Log: testenv.Logger(t, testenv.Gateways), Listening: func(addr string) { listening <- addr },
 		})
 	}()
 	var addr string
@@ -93,7 +93,7 @@ func TestRunRefuses(t *testing.T) {
 		"port in use":  {port, "address already in use"},
 		"bad settings": {token, "IRIS_ADMIN_TOKEN: has 5 characters"},
 	} {
-		err := server.Run(t.Context(), tt.cfg, server.Options{Log: slog.New(slog.DiscardHandler)})
+		err := server.Run(t.Context(), tt.cfg, server.Options{Log: testenv.Logger(t, testenv.Gateways)})
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: Run = %v", name, err)
 		}

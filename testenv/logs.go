@@ -1,47 +1,58 @@
 package testenv
 
 import (
-	"encoding/json"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"unicode"
 )
 
-// EnvLogs is the folder in which cmd/testenv collects what gateways log in a
-// whole test run. At its end it looks for what the tests have confided.
+// EnvLogs is the folder in which cmd/testenv collects what is logged in a whole
+// test run. At its end it looks for what the tests have confided.
 const EnvLogs = "IRIS_TEST_LOGS"
 
-// secretsFile is in that folder; all other files are logs.
-const secretsFile = "secrets"
+// Kind says whose log it is: a folder of the run's logs.
+type Kind string
 
-// OpenLog opens a file of the run's logs for what a gateway writes. Without
-// cmd/testenv what is written is lost.
-func OpenLog(name string) (*os.File, error) {
+// Kinds of logs.
+const (
+	Gateways    Kind = "gateways"     // in tests, and as processes
+	CommandLine Kind = "command-line" // what cmd/iris logs, and the gateways that its tests start
+	Simulated   Kind = "simulated"    // gateways of handlers/simtest, which looks itself (Looked)
+	Plugin      Kind = "plugin"       // the plugin in its unit tests
+	Hermes      Kind = "hermes"       // hermes, which logs what people write, and the plugin in it, which does not
+)
+
+// OpenLog opens a file of the run's logs for what is logged. Without cmd/testenv
+// what is written is lost.
+func OpenLog(kind Kind, name string) (*os.File, error) {
 	dir := os.Getenv(EnvLogs)
 	if dir == "" {
 		return os.OpenFile(os.DevNull, os.O_WRONLY, 0)
 	}
-	return openLog(dir, name)
+	return openLog(dir, kind, name)
 }
 
-func openLog(dir, name string) (*os.File, error) {
+func openLog(dir string, kind Kind, name string) (*os.File, error) {
+	dir = filepath.Join(dir, string(kind))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
 	path := filepath.Join(dir, fmt.Sprintf("%s-%d.log", strings.ReplaceAll(name, "/", "-"), os.Getpid()))
 	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 }
 
 // Log is OpenLog for one test, at whose end the file is closed. Without
 // cmd/testenv it is one of the test's own.
-func Log(t testing.TB, name string) *os.File {
+func Log(t testing.TB, kind Kind, name string) *os.File {
 	t.Helper()
 	dir := os.Getenv(EnvLogs)
 	if dir == "" {
 		dir = t.TempDir()
 	}
-	f, err := openLog(dir, name)
+	f, err := openLog(dir, kind, name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,103 +60,24 @@ func Log(t testing.TB, name string) *os.File {
 	return f
 }
 
-// A secret is looked for by a piece of it: no shorter, so that it is not met by
-// chance, and no longer, because a log may cut it. A single word must be as long as
-// a token: tests give short ones to devices as well, which logs may name.
-const (
-	shortestPiece = 12
-	shortestWord  = 24
-	longestPiece  = 40
-)
-
-// confided remembers what was written to the file of secrets, which other
-// processes of the run write to as well.
-var confided struct {
-	sync.Mutex
-	known map[string]bool
+// Logger logs everything, debug too, to the run's logs: for what runs inside a
+// test. What it logs after the test's end is lost.
+func Logger(t testing.TB, kind Kind) *slog.Logger {
+	t.Helper()
+	name, _, _ := strings.Cut(t.Name(), "/")
+	return slog.New(slog.NewTextHandler(Log(t, kind, name), &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
-// Confide tells the run a token, or a text that somebody wrote: no log may show
-// it. Texts that are too short to be told from others are left out.
-func Confide(secrets ...string) {
+// LogFolder makes a folder of the run's logs, for a program that names its log files
+// itself and ends them with .log. It is "" without cmd/testenv.
+func LogFolder(kind Kind) (string, error) {
 	dir := os.Getenv(EnvLogs)
 	if dir == "" {
-		return
+		return "", nil
 	}
-	confided.Lock()
-	defer confided.Unlock()
-	if confided.known == nil {
-		confided.known = map[string]bool{}
+	dir = filepath.Join(dir, string(kind))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
 	}
-	var lines strings.Builder
-	for _, s := range secrets {
-		if p := piece(s); p != "" && !confided.known[p] {
-			confided.known[p] = true
-			lines.WriteString(p + "\n")
-		}
-	}
-	if lines.Len() == 0 {
-		return
-	}
-	f, err := os.OpenFile(filepath.Join(dir, secretsFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		panic(err) // the scan would find nothing and say that all is well
-	}
-	defer f.Close()
-	if _, err := f.WriteString(lines.String()); err != nil {
-		panic(err)
-	}
-}
-
-// secretKeys are the fields of frames and of admin calls that hold what people
-// or agents wrote, or a token.
-var secretKeys = map[string]bool{
-	"text": true, "final_text": true, "reasoning": true, "question": true, "caption": true, "output_tail": true,
-	"token": true, "host_token": true, "fcm_token": true, "ntfy_topic": true,
-}
-
-// ConfideFrame confides the texts and tokens in a frame, or in any other JSON;
-// what is none is left out.
-func ConfideFrame(data []byte) {
-	if os.Getenv(EnvLogs) == "" {
-		return
-	}
-	var v any
-	if json.Unmarshal(data, &v) == nil {
-		confideIn(v)
-	}
-}
-
-func confideIn(v any) {
-	switch v := v.(type) {
-	case []any:
-		for _, x := range v {
-			confideIn(x)
-		}
-	case map[string]any:
-		for key, x := range v {
-			if s, ok := x.(string); ok && secretKeys[key] {
-				Confide(s)
-			}
-			confideIn(x)
-		}
-	}
-}
-
-// piece is the longest stretch of a secret that every form of log writes as it
-// is, "" if it is too short.
-func piece(secret string) string {
-	longest := ""
-	for _, p := range strings.FieldsFunc(secret, func(r rune) bool {
-		return r > unicode.MaxASCII || r != ' ' && r != '-' && r != '_' && r != '.' && r != ',' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	}) {
-		if len(p) > len(longest) {
-			longest = p
-		}
-	}
-	longest = strings.TrimSpace(longest)
-	if len(longest) < shortestPiece || !strings.Contains(longest, " ") && len(longest) < shortestWord {
-		return ""
-	}
-	return longest[:min(len(longest), longestPiece)]
+	return os.MkdirTemp(dir, "")
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,7 +13,8 @@ import (
 	"iris-gateway/testenv"
 )
 
-// A gateway listens on its port, and where its metrics are wanted, nowhere else.
+// A gateway listens on its port, and where its metrics are wanted, nowhere else; the
+// metrics are only there. What answers on its port: handlers/routes_test.go.
 func TestListensNowhereElse(t *testing.T) {
 	if _, err := os.Stat("/proc/self/net/tcp"); err != nil {
 		t.Skip("only Linux tells what a process listens on")
@@ -23,6 +25,20 @@ func TestListensNowhereElse(t *testing.T) {
 		if got := listening(t, p.Pid()); len(got) != want {
 			t.Errorf("with metrics on %q it listens on %v, want %d", metrics, got, want)
 		}
+		for addr, want := range map[string]int{p.addr: http.StatusNotFound, p.metrics: http.StatusOK} {
+			if addr == "" {
+				continue
+			}
+			res, err := http.Get("http://" + addr + "/metrics")
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+			if res.StatusCode != want {
+				t.Errorf("GET /metrics on %s: %s, want %d", addr, res.Status, want)
+			}
+		}
+		http.DefaultClient.CloseIdleConnections()
 		p.Stop(patience)
 		if code := p.ExitCode(); code != 0 {
 			t.Errorf("exit code %d", code)

@@ -5,10 +5,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"iris-gateway/testenv"
 )
 
 // asGateway makes this test binary the gateway itself, which so can be started
@@ -42,6 +45,7 @@ func gateway(t testing.TB, env ...string) *exec.Cmd {
 // never the value. On Cloud Run the message is one entry of the log.
 func TestFaultySettings(t *testing.T) {
 	const secret = "hunter2-hunter2"
+	testenv.Confide(secret)
 	faulty := []string{"PORT=http", "IRIS_STORE=disk", "IRIS_ADMIN_TOKEN=" + secret, "IRIS_NTFY_URL=https://u:" + secret + "@h", "IRIS_LOG=xml"}
 	for name, tt := range map[string]struct {
 		env      []string
@@ -53,7 +57,7 @@ func TestFaultySettings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cmd := gateway(t, tt.env...)
 			var out, errs bytes.Buffer
-			cmd.Stdout, cmd.Stderr = &out, &errs
+			cmd.Stdout, cmd.Stderr = &out, io.MultiWriter(&errs, testenv.Log(t, testenv.Gateways, "faulty"))
 			err := cmd.Run()
 			if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 1 {
 				t.Errorf("ended with %v, want exit code 1", err)

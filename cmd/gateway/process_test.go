@@ -25,6 +25,7 @@ const (
 type process struct {
 	*proc.Process
 	addr      string
+	metrics   string        // address, "" for none
 	listening time.Duration // from its start to the line that says so
 }
 
@@ -37,7 +38,7 @@ func launch(t testing.TB, cmd *exec.Cmd) *process {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	cmd.Stdout, cmd.Stderr = w, testenv.Log(t, "gateway")
+	cmd.Stdout, cmd.Stderr = w, testenv.Log(t, testenv.Gateways, "gateway")
 	began := time.Now()
 	p, err := proc.Start(cmd)
 	w.Close()
@@ -46,12 +47,12 @@ func launch(t testing.TB, cmd *exec.Cmd) *process {
 	}
 	t.Cleanup(p.Kill)
 	_ = out.SetReadDeadline(began.Add(patience))
-	var line struct{ Message, Addr string }
+	var line struct{ Message, Addr, Metrics string }
 	text, err := bufio.NewReader(out).ReadString('\n')
 	if json.Unmarshal([]byte(text), &line) != nil || line.Message != "listening" {
 		t.Fatalf("it says %q (%v)", text, err)
 	}
-	return &process{Process: p, addr: line.Addr, listening: time.Since(began)}
+	return &process{Process: p, addr: line.Addr, metrics: line.Metrics, listening: time.Since(began)}
 }
 
 // environment is that of a gateway on the emulator.

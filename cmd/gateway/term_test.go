@@ -98,6 +98,7 @@ func (p *process) connect(t testing.TB, token, id, fcm string) *websocket.Conn {
 	}
 	t.Cleanup(func() { _ = ws.CloseNow() })
 	frame := fmt.Sprintf(`{"v":1,"type":"hello","payload":{"token":%q,"device_id":%q,"fcm_token":%q}}`, token, id, fcm)
+	testenv.ConfideFrame([]byte(frame))
 	if err := ws.Write(t.Context(), websocket.MessageText, []byte(frame)); err != nil {
 		t.Fatal(err)
 	}

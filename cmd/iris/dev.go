@@ -144,7 +144,7 @@ func (d *devRun) run() error {
 		return err
 	}
 	// Closed by the end of the process: whoever still logs may do so.
-	d.log = server.NewLogger(logFile, server.Config{Log: server.LogText}, slog.LevelInfo)
+	d.log = server.NewLogger(d.std.logging(logFile), server.Config{Log: server.LogText}, slog.LevelInfo)
 	token := iris.NewToken()
 	if err := d.startGateway(token); err != nil {
 		return err

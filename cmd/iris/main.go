@@ -33,6 +33,15 @@ func main() {
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
+	log      io.Writer // gets a copy of what the program logs to a file; may be nil
+}
+
+// logging is where a log goes that is kept in a file.
+func (s streams) logging(file io.Writer) io.Writer {
+	if s.log == nil {
+		return file
+	}
+	return io.MultiWriter(file, s.log)
 }
 
 // Exit codes.

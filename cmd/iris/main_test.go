@@ -15,6 +15,7 @@ import (
 	"iris-gateway/cmd/iris/internal/device"
 	"iris-gateway/cmd/iris/internal/gatewaytest"
 	"iris-gateway/server"
+	"iris-gateway/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -26,7 +27,9 @@ func TestMain(m *testing.M) {
 func irisCLI(t *testing.T, input string, args ...string) (code int, out, errs string) {
 	t.Helper()
 	var o, e bytes.Buffer
-	code = run(t.Context(), args, streams{in: strings.NewReader(input), out: &o, err: &e})
+	testenv.ConfideText(strings.Split(input, "\n")...)
+	log := testenv.Log(t, testenv.CommandLine, "iris")
+	code = run(t.Context(), args, streams{in: strings.NewReader(input), out: &o, err: &e, log: log})
 	return code, o.String(), e.String()
 }
 
@@ -203,6 +206,7 @@ func TestDev(t *testing.T) {
 	if code != exitDone {
 		t.Fatalf("exit %d, %q", code, errs)
 	}
+	testenv.ConfideText(strings.FieldsFunc(out, func(r rune) bool { return strings.ContainsRune("›●⚙✓\n", r) })...)
 	for _, want := range []string{"› hello ✓✓\n● Hello!", "⚙ weather: Oslo ✓", "In **Oslo**"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)

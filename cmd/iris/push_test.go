@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 
 	"iris-gateway/cmd/iris/internal/admin"
 	"iris-gateway/server"
+	"iris-gateway/testenv"
 	"iris-gateway/testenv/fakefcm"
 )
 
@@ -20,13 +20,15 @@ import (
 func pushing(t *testing.T, fcm *fakefcm.Server) *admin.Client {
 	t.Helper()
 	const token = "an-admin-token-that-is-long-enough-for-tests"
+	testenv.Confide(token)
+	log := testenv.Logger(t, testenv.CommandLine)
 	listening, ended := make(chan string, 1), make(chan error, 1)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	go func() {
 		ended <- server.Run(ctx, server.Config{
 			Addr: "127.0.0.1", Store: server.StoreMemory, AdminToken: token, Push: server.PushFCM, FCMEndpoint: fcm.URL,
 			LogEntries: server.Number(64), RateLimits: server.Off, MaxSockets: server.Number(10), Log: server.LogText,
-		}, server.Options{Log: slog.New(slog.DiscardHandler), Listening: func(addr string) { listening <- addr }})
+		}, server.Options{Log: log, Listening: func(addr string) { listening <- addr }})
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -67,6 +69,7 @@ func phone(t *testing.T, c *admin.Client, gateway, id, fcm string) {
 	}
 	defer ws.CloseNow()
 	hello := fmt.Sprintf(`{"v":1,"type":"hello","payload":{"token":%q,"device_id":%q,"device_name":"Phone of %s","fcm_token":%q}}`, token, id, id, fcm)
+	testenv.ConfideFrame([]byte(hello))
 	if err := ws.Write(t.Context(), websocket.MessageText, []byte(hello)); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"iris-gateway/testenv"
 )
 
 // chatRequest is what the script looks at of a request.
@@ -117,6 +119,18 @@ func (r Round) fill(user string) Round {
 		*texts = filled
 	}
 	return r
+}
+
+// confide tells the run what is going to be said: as a whole, and the pieces it is
+// streamed in.
+func (r Round) confide() {
+	for _, texts := range [][]string{r.Say, r.Think} {
+		testenv.ConfideText(strings.Join(texts, ""))
+		testenv.ConfideText(texts...)
+	}
+	for _, c := range r.Call {
+		testenv.ConfideFrame([]byte(`{"args":` + c.Args + `}`))
+	}
 }
 
 var keyword = regexp.MustCompile(`#([a-z0-9]+)`)

@@ -117,7 +117,9 @@ func (s *Server) completions(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	a := answer{model: req.Model, round: script.fill(user), control: control, prompt: len(body) / 4}
+	script = script.fill(user)
+	script.confide()
+	a := answer{model: req.Model, round: script, control: control, prompt: len(body) / 4}
 	if req.Stream {
 		a.stream(ctx, w)
 	} else {

@@ -3,7 +3,6 @@ package erase_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -16,6 +15,7 @@ import (
 	"iris-gateway/handlers/hub"
 	"iris-gateway/handlers/wire"
 	"iris-gateway/iris"
+	"iris-gateway/testenv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -39,10 +39,10 @@ type instance struct {
 // deletions out.
 func open(t *testing.T, store *memstore.Store, eraser erase.Store) *instance {
 	t.Helper()
-	h := hub.New(hub.Config{Store: store, LogEntries: 64, Log: slog.New(slog.DiscardHandler)})
+	h := hub.New(hub.Config{Store: store, LogEntries: 64, Log: testenv.Logger(t, testenv.Gateways)})
 	ctx, cancel := context.WithCancel(t.Context())
 	if eraser != nil {
-		h.OnDeletions(erase.New(ctx, eraser, nil, slog.New(slog.DiscardHandler)).Pending)
+		h.OnDeletions(erase.New(ctx, eraser, nil, testenv.Logger(t, testenv.Gateways)).Pending)
 	}
 	g, release, err := h.Open(t.Context(), gateway)
 	if err != nil {

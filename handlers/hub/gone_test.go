@@ -2,13 +2,13 @@ package hub_test
 
 import (
 	"context"
-	"log/slog"
 	"testing"
 	"time"
 
 	"iris-gateway/cloudstore/memstore"
 	"iris-gateway/handlers/hub"
 	"iris-gateway/iris"
+	"iris-gateway/testenv"
 )
 
 // gatedStore holds commits back until the gate is opened.
@@ -50,7 +50,7 @@ func testNotAttached(t *testing.T, end func(*hub.Actor, *hub.Device)) {
 	if err := store.BindToken(ctx, "d", iris.Device{ID: "d1"}); err != nil {
 		t.Fatal(err)
 	}
-	h := hub.New(hub.Config{Store: store, LogEntries: 64, Log: slog.New(slog.DiscardHandler)})
+	h := hub.New(hub.Config{Store: store, LogEntries: 64, Log: testenv.Logger(t, testenv.Gateways)})
 	g, release, err := h.Open(ctx, "g")
 	if err != nil {
 		t.Fatal(err)

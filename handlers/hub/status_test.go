@@ -2,7 +2,6 @@ package hub_test
 
 import (
 	"context"
-	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"iris-gateway/handlers/link"
 	"iris-gateway/handlers/turn"
 	"iris-gateway/iris"
+	"iris-gateway/testenv"
 )
 
 // told keeps the frames that a socket was told; it never stalls.
@@ -66,7 +66,7 @@ func TestSilentHost(t *testing.T) {
 		if err := store.BindToken(ctx, "d", iris.Device{ID: "d1"}); err != nil {
 			t.Fatal(err)
 		}
-		h := hub.New(hub.Config{Store: store, LogEntries: 64, Log: slog.New(slog.DiscardHandler)})
+		h := hub.New(hub.Config{Store: store, LogEntries: 64, Log: testenv.Logger(t, testenv.Gateways)})
 		g, release, err := h.Open(ctx, "g")
 		if err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package push_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 	"iris-gateway/handlers/push"
 	"iris-gateway/handlers/wire"
 	"iris-gateway/iris"
+	"iris-gateway/testenv"
 )
 
 const gatewayID = "g"
@@ -107,7 +109,7 @@ func newRig(t *testing.T, store *memstore.Store, change ...func(*push.Config)) *
 		}
 	}
 	r := &rig{T: t, store: store, fcm: newService(), log: &logbook{}}
-	log := slog.New(slog.NewTextHandler(io.MultiWriter(r.log, t.Output()), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	log := slog.New(slog.NewTextHandler(io.MultiWriter(r.log, t.Output(), testenv.Log(t, testenv.Gateways, "push")), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	cfg := push.Config{Store: store, FCM: r.fcm, Preview: true, Log: log}
 	for _, c := range change {
 		c(&cfg)
@@ -180,6 +182,11 @@ func (r *rig) frames(payloads ...wire.Payload) int64 {
 	d := hub.Draft{Notify: true}
 	for _, p := range payloads {
 		d.Add(lane, p)
+		data, err := json.Marshal(p)
+		if err != nil {
+			r.Fatal(err)
+		}
+		testenv.ConfideFrame(data)
 	}
 	return r.commit(d)
 }
@@ -192,6 +199,7 @@ func (r *rig) answer(id, text string) int64 {
 // device pairs a device with a registration: "" is none.
 func (r *rig) device(id, fcm, topic string) {
 	r.Helper()
+	testenv.Confide(fcm, topic)
 	t := iris.Token{Hash: "t-" + id, Kind: iris.TokenDevice, Gateway: gatewayID}
 	if err := r.store.CreateToken(r.Context(), t); err != nil {
 		r.Fatal(err)

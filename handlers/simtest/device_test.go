@@ -50,7 +50,7 @@ func newDevice(w *world, i int) *device {
 	}
 }
 
-func (d *device) token() string { return "token-" + d.name }
+func (d *device) token() string { return secret + d.name }
 
 // connect dials an instance and lives on that connection until it ends.
 func (d *device) connect(in *instance, mode int, latency time.Duration) {
@@ -127,7 +127,7 @@ func (c *deviceConn) live(latency time.Duration) {
 	if err == nil {
 		ctx, cancel := context.WithCancel(context.Background())
 		c.d.w.spawn(func() { write(ctx, ws, c.out) })
-		c.put(`{"v":1,"type":"hello","id":"h","payload":{"token":%q,"device_id":%q,"device_name":"Phone"}}`, c.d.token(), c.d.name)
+		c.put(`{"v":1,"type":"hello","id":"h","payload":{"token":%q,"device_id":%q,"device_name":%q}}`, c.d.token(), c.d.name, secret)
 		err = c.read(ws)
 		cancel()
 		_ = ws.CloseNow()

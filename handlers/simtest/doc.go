@@ -7,6 +7,7 @@
 //	net_test.go        connections in memory: latency, cuts, silence, slow readers
 //	store_test.go      memstore with the faults of a real database, and what it wrote
 //	instance_test.go   gateway instances: start, crash, freeze, drain
+//	logged_test.go     what the instances log, which may show no token and no text
 //	device_test.go     a device and its connections; device_check_test.go: what they may see
 //	host_test.go       a host: spool, disk, turns; host_script_test.go: what it does
 //	log_test.go        the log as it was written, and its invariants

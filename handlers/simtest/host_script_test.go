@@ -53,21 +53,21 @@ func (h *host) finish() {
 
 func (s *script) advance() {
 	h, beat, call, answer := s.h, s.id+"-beat", s.id+"-call", s.id+"-answer"
-	whole := "This is the answer of " + s.id
+	whole := secret + "This is the answer of " + s.id
 	s.stage++
 	switch s.stage {
 	case 1:
 		h.emit(link.KindTurnStart, s.id, link.TurnStart{Source: link.SourceUser}, "", "")
 	case 2:
-		s.text(beat, "I look")
-		h.show(link.KindSend, s.id, link.Send{MessageID: beat, Text: "I look ▉", Streaming: true})
+		s.text(beat, secret+"I look")
+		h.show(link.KindSend, s.id, link.Send{MessageID: beat, Text: secret + "I look ▉", Streaming: true})
 	case 3:
-		s.text(beat, "I look it up.")
-		h.show(link.KindEdit, s.id, link.Edit{MessageID: beat, Text: "I look it up. ▉", Began: 2})
+		s.text(beat, secret+"I look it up.")
+		h.show(link.KindEdit, s.id, link.Edit{MessageID: beat, Text: secret + "I look it up. ▉", Began: 2})
 	case 4:
 		s.beat, s.open = s.open, nil
-		s.beatEnd = h.emit(link.KindModelEnd, s.id, link.ModelEnd{FinishReason: "tool_calls", Text: "I look it up.", Model: "m"}, "", "")
-		e := h.emit(link.KindEdit, s.id, link.Edit{MessageID: beat, Text: "I look it up.", Final: true, Began: 2},
+		s.beatEnd = h.emit(link.KindModelEnd, s.id, link.ModelEnd{FinishReason: "tool_calls", Text: secret + "I look it up.", Model: "m"}, "", "")
+		e := h.emit(link.KindEdit, s.id, link.Edit{MessageID: beat, Text: secret + "I look it up.", Final: true, Began: 2},
 			"message.stop", fmt.Sprintf(`"message_id":%q`, beat))
 		e.anywhere = true // a machine that began after model.end does not know that it is a beat
 	case 5:
@@ -77,11 +77,11 @@ func (s *script) advance() {
 		s.tools = nil
 		h.emit(link.KindToolEnd, s.id, link.ToolEnd{Call: call, Index: 1, Name: call, OK: true, Duration: 1}, "tool.end", fmt.Sprintf(`"name":%q`, call))
 	case 7:
-		s.text(answer, "This is")
-		h.show(link.KindSend, s.id, link.Send{MessageID: answer, Text: "This is ▉", Streaming: true})
+		s.text(answer, secret+"This is")
+		h.show(link.KindSend, s.id, link.Send{MessageID: answer, Text: secret + "This is ▉", Streaming: true})
 	case 8:
-		s.text(answer, "This is the answer")
-		h.show(link.KindEdit, s.id, link.Edit{MessageID: answer, Text: "This is the answer ▉", Began: 3})
+		s.text(answer, secret+"This is the answer")
+		h.show(link.KindEdit, s.id, link.Edit{MessageID: answer, Text: secret + "This is the answer ▉", Began: 3})
 	case 9:
 		s.text(answer, whole)
 		h.emit(link.KindEdit, s.id, link.Edit{MessageID: answer, Text: whole, Final: true, Began: 3}, "", "")
@@ -104,7 +104,7 @@ func (s *script) text(id, text string) {
 func (h *host) notice() {
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
-	text := fmt.Sprintf("note-%s-%d.", h.epochID(), h.seq+1)
+	text := fmt.Sprintf("%snote-%s-%d.", secret, h.epochID(), h.seq+1)
 	h.emit(link.KindNotice, "", map[string]string{"key": "k", "text": text}, "notification", text)
 }
 
@@ -112,5 +112,5 @@ func (h *host) notice() {
 func (h *host) quiet() {
 	h.w.mu.Lock()
 	defer h.w.mu.Unlock()
-	h.emit(link.KindTitle, "", map[string]string{"title": "t"}, "", "")
+	h.emit(link.KindTitle, "", map[string]string{"title": secret}, "", "")
 }

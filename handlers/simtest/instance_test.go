@@ -3,7 +3,6 @@ package simtest
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -19,7 +18,7 @@ import (
 
 const (
 	gatewayID = "g"
-	hostToken = "host-token"
+	hostToken = secret + "host"
 )
 
 // world is one history: the shared store, the instances, and everybody who
@@ -93,9 +92,9 @@ func (w *world) start(i int) *instance {
 	w.made++
 	in := &instance{world: w, name: fmt.Sprintf("i%d.%d", i, w.made), wires: map[*wire]bool{}}
 	in.store = newFlaky(w, w.plan.Seed+uint64(w.made), w.plan.Rates)
-	log := slog.New(traceHandler{w: w, name: in.name})
+	log := newLog(w, in.name)
 	h := hub.New(hub.Config{Store: in.store, LogEntries: w.plan.Ring, Log: log})
-	in.server = handlers.New(handlers.Config{Store: in.store, Hub: h, AdminToken: "admin", MaxSockets: 100, Log: log})
+	in.server = handlers.New(handlers.Config{Store: in.store, Hub: h, AdminToken: secret + "operator", MaxSockets: 100, Log: log})
 	w.instances[i] = in
 	w.all = append(w.all, in)
 	return in
@@ -184,22 +183,4 @@ func (w *world) found() {
 	if err != nil {
 		w.failf("found the gateway: %v", err)
 	}
-}
-
-// traceHandler puts the log of an instance into the trace.
-type traceHandler struct {
-	w    *world
-	name string
-}
-
-func (h traceHandler) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
-func (h traceHandler) WithAttrs([]slog.Attr) slog.Handler           { return h }
-func (h traceHandler) WithGroup(string) slog.Handler                { return h }
-
-// Handle implements slog.Handler.
-func (h traceHandler) Handle(_ context.Context, r slog.Record) error {
-	line := r.Message
-	r.Attrs(func(a slog.Attr) bool { line += " " + a.String(); return true })
-	h.w.lockedNote("%s: log: %s", h.name, line)
-	return nil
 }

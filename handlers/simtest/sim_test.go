@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"iris-gateway/cloudstore/memstore"
+	"iris-gateway/testenv"
 )
 
 var (
@@ -26,7 +27,15 @@ var (
 	traceFile = flag.String("sim.trace", "", "file for the trace of the last history that failed")
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		if err := testenv.Looked(testenv.Simulated, looked()); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
+		os.Exit(code)
+	}))
+}
 
 // TestSimulation runs histories that rapid draws.
 func TestSimulation(t *testing.T) {
@@ -217,7 +226,7 @@ func (w *world) say(d *device, n int) {
 	for range n {
 		w.mu.Lock()
 		w.texts++
-		text := fmt.Sprintf("text %d.", w.texts)
+		text := fmt.Sprintf("%stext %d.", secret, w.texts)
 		w.mu.Unlock()
 		d.send(text)
 	}

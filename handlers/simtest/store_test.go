@@ -25,7 +25,7 @@ type rates struct {
 }
 
 // poison in a message makes the database reject every commit that holds it.
-const poison = "poison"
+const poison = secret + "poison"
 
 // errFault is what a failing read returns.
 var errFault = errors.New("store is not reachable")

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from confide import confide
 from fake_media import FakeMedia
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
@@ -33,6 +34,7 @@ class FakeGateway:
 
     def __init__(self, token: str = "secret", port: int = 0, log: Path | None = None) -> None:
         self.token, self.port, self.log = token, port, log
+        confide({"token": token})
         self.gateway_id = "g_fake"
         self.acking = True  # answer events with acked
         self.refuse: int | None = None  # close code right after the socket opens
@@ -85,6 +87,7 @@ class FakeGateway:
     def send(self, frame: Frame) -> None:
         """Send any frame to the host."""
         assert self._loop
+        confide(frame)
         for socket in list(self._sockets):
             asyncio.run_coroutine_threadsafe(socket.send(json.dumps(frame)), self._loop).result(10)
 
@@ -188,6 +191,7 @@ class FakeGateway:
             self._note(frame)
 
     def _note(self, frame: Frame) -> None:
+        confide(frame)
         with self._changed:
             self.frames.append(frame)
             self._changed.notify_all()

@@ -14,8 +14,13 @@ PLUGIN = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(PLUGIN))
 sys.dont_write_bytecode = True  # the folder is embedded into the CLI
 
+from confide import watch  # noqa: E402
+
 from iris.events import Event  # noqa: E402
 from iris.lanes import Lane  # noqa: E402
+from iris.spool import Inbound  # noqa: E402
+
+watch(Event, Inbound)
 
 LANE = Lane("android:default")
 OTHER = Lane("android:other", "t1")
@@ -43,8 +48,13 @@ def edit(text: str, final: bool = False, message: str = "m_1", lane: Lane = LANE
 
 def hush(test: unittest.TestCase, logger: str) -> None:
     """Keep a logger quiet until the test ends: what it complains of is the test's own doing."""
-    logging.getLogger(logger).setLevel(logging.CRITICAL)
-    test.addCleanup(logging.getLogger(logger).setLevel, logging.NOTSET)
+
+    def others(record: logging.LogRecord) -> bool:
+        return not f"{record.name}.".startswith(f"{logger}.")
+
+    assert logging.lastResort  # what shows warnings that nobody handles
+    logging.lastResort.addFilter(others)
+    test.addCleanup(logging.lastResort.removeFilter, others)
 
 
 class TempDir(unittest.TestCase):

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"image/png"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"iris-gateway/cmd/iris/internal/gatewaytest"
 	"iris-gateway/handlers/wire"
 	"iris-gateway/iris"
+	"iris-gateway/testenv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -31,7 +31,7 @@ func talk(t *testing.T, pace time.Duration) (g *gatewaytest.Gateway, client *dev
 	g = gatewaytest.Start(t)
 	attached := make(chan struct{}, 100)
 	a := agent.New(agent.Config{
-		URL: "ws://" + g.Addr + "/host", Token: g.HostToken, Pace: pace, Log: slog.New(slog.DiscardHandler),
+		URL: "ws://" + g.Addr + "/host", Token: g.HostToken, Pace: pace, Log: testenv.Logger(t, testenv.CommandLine),
 		Attached: func() { attached <- struct{}{} }, MinRetry: time.Millisecond, MaxRetry: 20 * time.Millisecond,
 	})
 	run(t, a.Run)
@@ -242,7 +242,7 @@ func TestPicture(t *testing.T) {
 func TestWrongToken(t *testing.T) {
 	t.Parallel()
 	g := gatewaytest.Start(t)
-	a := agent.New(agent.Config{URL: "ws://" + g.Addr + "/host", Token: "wrong", Log: slog.New(slog.DiscardHandler)})
+	a := agent.New(agent.Config{URL: "ws://" + g.Addr + "/host", Token: "wrong", Log: testenv.Logger(t, testenv.CommandLine)})
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := a.Run(ctx); !errors.Is(err, agent.ErrToken) {

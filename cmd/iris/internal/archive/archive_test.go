@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -30,6 +29,7 @@ import (
 	"iris-gateway/cmd/iris/internal/gatewaytest"
 	"iris-gateway/handlers/wire"
 	"iris-gateway/iris"
+	"iris-gateway/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -350,7 +350,7 @@ func serve(t *testing.T, g *gatewaytest.Gateway) {
 	t.Helper()
 	attached := make(chan struct{}, 10)
 	a := agent.New(agent.Config{
-		URL: "ws://" + g.Addr + "/host", Token: g.HostToken, Log: slog.New(slog.DiscardHandler),
+		URL: "ws://" + g.Addr + "/host", Token: g.HostToken, Log: testenv.Logger(t, testenv.CommandLine),
 		Attached: func() { attached <- struct{}{} }, MinRetry: time.Millisecond, MaxRetry: 20 * time.Millisecond,
 	})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"iris-gateway/cmd/iris/internal/device"
 	"iris-gateway/cmd/iris/internal/gatewaytest"
 	"iris-gateway/handlers/wire"
+	"iris-gateway/testenv"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -30,7 +30,7 @@ func serve(t *testing.T, g *gatewaytest.Gateway) {
 	t.Helper()
 	attached := make(chan struct{}, 100)
 	a := agent.New(agent.Config{
-		URL: "ws://" + g.Addr + "/host", Token: g.HostToken, Log: slog.New(slog.DiscardHandler),
+		URL: "ws://" + g.Addr + "/host", Token: g.HostToken, Log: testenv.Logger(t, testenv.CommandLine),
 		Attached: func() { attached <- struct{}{} }, MinRetry: time.Millisecond, MaxRetry: 20 * time.Millisecond,
 		Pace: time.Millisecond, // a host tells milliseconds: in one of them messages have no order
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"iris-gateway/cmd/iris/internal/gatewaytest"
 	"iris-gateway/handlers/wire"
 	"iris-gateway/iris"
+	"iris-gateway/testenv"
 )
 
 func TestMain(m *testing.M) {
@@ -51,7 +51,7 @@ func dial(t *testing.T, g *gatewaytest.Gateway, cfg device.Config) *phone {
 func host(t *testing.T, g *gatewaytest.Gateway) {
 	t.Helper()
 	a := agent.New(agent.Config{
-		URL: "ws://" + g.Addr + "/host", Token: g.HostToken, Log: slog.New(slog.DiscardHandler),
+		URL: "ws://" + g.Addr + "/host", Token: g.HostToken, Log: testenv.Logger(t, testenv.CommandLine),
 		MinRetry: time.Millisecond, MaxRetry: 20 * time.Millisecond,
 	})
 	ctx, cancel := context.WithCancel(t.Context())

@@ -19,6 +19,7 @@ import (
 	"iris-gateway/cmd/iris/internal/device"
 	"iris-gateway/cmd/iris/internal/doctor"
 	"iris-gateway/server"
+	"iris-gateway/testenv"
 	"iris-gateway/testenv/fakefcm"
 )
 
@@ -42,13 +43,15 @@ func deploy(t *testing.T) *deployment {
 	t.Helper()
 	fcm := fakefcm.Start()
 	t.Cleanup(fcm.Close)
+	testenv.Confide(adminToken)
+	log := testenv.Logger(t, testenv.CommandLine)
 	listening, ended := make(chan string, 1), make(chan error, 1)
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	go func() {
 		ended <- server.Run(ctx, server.Config{
 			Addr: "127.0.0.1", Store: server.StoreMemory, AdminToken: adminToken, Push: server.PushFCM, FCMEndpoint: fcm.URL,
 			LogEntries: server.Number(64), RateLimits: server.Off, MaxSockets: server.Number(10), Log: server.LogText,
-		}, server.Options{Log: slog.New(slog.DiscardHandler), Listening: func(addr string) { listening <- addr }})
+		}, server.Options{Log: log, Listening: func(addr string) { listening <- addr }})
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -71,6 +74,7 @@ func deploy(t *testing.T) *deployment {
 	if d.made, err = d.admin.CreateGateway(t.Context(), "home"); err != nil {
 		t.Fatal(err)
 	}
+	testenv.Confide(d.made.HostToken)
 	fcm.Answer("iris-doctor", "400")
 	return d
 }
@@ -78,7 +82,7 @@ func deploy(t *testing.T) *deployment {
 // attach attaches a host, and waits until an operator sees it.
 func (d *deployment) attach() {
 	d.Helper()
-	a := agent.New(agent.Config{URL: "ws://" + d.direct.Host + "/host", Token: d.made.HostToken, Log: slog.New(slog.DiscardHandler)})
+	a := agent.New(agent.Config{URL: "ws://" + d.direct.Host + "/host", Token: d.made.HostToken, Log: testenv.Logger(d, testenv.CommandLine)})
 	d.during(func(ctx context.Context) { _ = a.Run(ctx) })
 	for !d.attached() {
 		time.Sleep(5 * time.Millisecond)
@@ -109,6 +113,7 @@ func (d *deployment) pair() *device.Config {
 	if err != nil {
 		d.Fatal(err)
 	}
+	testenv.Confide(p.Token)
 	return &device.Config{URL: "ws://" + d.direct.Host + "/ws", Token: p.Token, DeviceID: "d1", DeviceName: "terminal"}
 }
 

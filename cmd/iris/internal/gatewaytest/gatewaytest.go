@@ -17,6 +17,7 @@ import (
 	"iris-gateway/handlers"
 	"iris-gateway/handlers/hub"
 	"iris-gateway/iris"
+	"iris-gateway/testenv"
 )
 
 // Gateway is a running gateway with one owner's gateway made in it.
@@ -28,6 +29,7 @@ type Gateway struct {
 	Store     *memstore.Store // what it keeps, media too
 
 	t     testing.TB
+	log   *slog.Logger
 	token string
 
 	mu    sync.Mutex
@@ -38,7 +40,7 @@ type Gateway struct {
 // Start starts a gateway that ends with the test.
 func Start(t testing.TB) *Gateway {
 	t.Helper()
-	g := &Gateway{t: t, token: iris.NewToken(), Store: memstore.New(), conns: map[net.Conn]bool{}}
+	g := &Gateway{t: t, log: testenv.Logger(t, testenv.CommandLine), token: iris.NewToken(), Store: memstore.New(), conns: map[net.Conn]bool{}}
 	g.start("127.0.0.1:0")
 	t.Cleanup(func() { g.stop() })
 	client, err := admin.New("http://"+g.Addr, g.token)
@@ -97,13 +99,12 @@ func (g *Gateway) start(addr string) {
 		g.t.Fatal(err)
 	}
 	g.Addr = ln.Addr().String()
-	log := slog.New(slog.DiscardHandler)
 	srv := handlers.New(handlers.Config{
-		Store: g.Store, Hub: hub.New(hub.Config{Store: g.Store, LogEntries: 2048, Log: log}),
+		Store: g.Store, Hub: hub.New(hub.Config{Store: g.Store, LogEntries: 2048, Log: g.log}),
 		Media: g.Store, MediaMaxBytes: g.Store.Limits.MaxBytes,
-		AdminToken: g.token, MaxSockets: 100, Log: log,
+		AdminToken: g.token, MaxSockets: 100, Log: g.log,
 	})
-	hs := &http.Server{Handler: srv}
+	hs := &http.Server{Handler: testenv.Confiding(srv)}
 	served := make(chan error, 1)
 	go func() { served <- hs.Serve(&listener{ln, g}) }()
 	g.stop = func() {
