@@ -303,15 +303,18 @@ func (a *Actor) refuse(g *group, o outcome) {
 	a.finish(g, Result{})
 }
 
-// finish tells the proposals of a group what became of them.
+// finish tells the proposals of a group what became of them. The entry contains
+// nothing of those that had nothing to append.
 func (a *Actor) finish(g *group, r Result) {
 	for _, p := range g.proposals {
-		r := r
-		r.Frames, r.Item = p.draft.Frames, p.item
-		if p.err != nil {
-			r = Result{Err: p.err}
+		own := Result{Cursor: r.Cursor, Frames: p.draft.Frames, Item: p.item}
+		switch {
+		case p.err != nil:
+			own = Result{Err: p.err}
+		case p.draft.empty():
+			own = Result{}
 		}
-		p.finish(a, r)
+		p.finish(a, own)
 	}
 }
 
