@@ -74,12 +74,15 @@ func (e *Eraser) Wait(a *hub.Actor, w *Waiter, deletions ...string) {
 		}
 	}
 	left := w.left
+	if left > 0 {
+		// Nobody is to wait for another instance. What the entry at hand has ended is
+		// left alone: who waits for that has perhaps been answered with the entry.
+		e.begin(a, true)
+	}
 	e.mu.Unlock()
 	if left == 0 {
 		w.answer()
-		return
 	}
-	e.Pending(a, true) // nobody is to wait for another instance
 }
 
 // answer sends the answer, with the id of the request.
@@ -100,6 +103,12 @@ func (e *Eraser) Pending(a *hub.Actor, now bool) {
 			e.over(k, j)
 		}
 	}
+	e.begin(a, now)
+}
+
+// begin begins what is to be done. Call with e.mu held.
+func (e *Eraser) begin(a *hub.Actor, now bool) {
+	g := a.Gateway()
 	for _, d := range a.State().Deletions() {
 		switch j := e.job(a, d); {
 		case j.running:
