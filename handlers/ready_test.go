@@ -3,7 +3,6 @@ package handlers_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"iris-gateway/cloudstore/memstore"
 	"iris-gateway/handlers"
 	"iris-gateway/handlers/hub"
+	"iris-gateway/testenv"
 )
 
 // askedStore counts how often it is asked whether it is there.
@@ -37,7 +37,7 @@ func (s askedStore) Ready(context.Context) error {
 func TestReadyLooksOnceASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store, log := askedStore{memstore.New(), new(atomic.Int32), new(atomic.Bool)}, slog.New(slog.DiscardHandler)
+		store, log := askedStore{memstore.New(), new(atomic.Int32), new(atomic.Bool)}, testenv.Logger(t, testenv.Gateways)
 		server := handlers.New(handlers.Config{Store: store, Hub: hub.New(hub.Config{Store: store, LogEntries: 64, Log: log}), Log: log})
 		ask := func(want int) {
 			t.Helper()

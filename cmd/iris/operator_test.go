@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"iris-gateway/cmd/iris/internal/device"
 	"iris-gateway/cmd/iris/internal/gatewaytest"
 	"iris-gateway/handlers/wire"
+	"iris-gateway/testenv"
 )
 
 // join connects a device that pairs with a token, waits until it is in, and
@@ -195,7 +195,7 @@ func attach(t *testing.T, g *gatewaytest.Gateway) (leave func(), ended <-chan er
 	t.Helper()
 	attached, end := make(chan struct{}, 10), make(chan error, 1)
 	a := agent.New(agent.Config{
-		URL: "ws://" + g.Addr + "/host", Token: g.HostToken, Log: slog.New(slog.DiscardHandler),
+		URL: "ws://" + g.Addr + "/host", Token: g.HostToken, Log: testenv.Logger(t, testenv.CommandLine),
 		Attached: func() { attached <- struct{}{} }, MinRetry: time.Millisecond, MaxRetry: 20 * time.Millisecond,
 	})
 	ctx, leave := contextWithCancel(t)
