@@ -45,7 +45,12 @@ type Eraser struct {
 	jobs map[key]*job
 }
 
-type key struct{ gateway, deletion string }
+// key names a job. While a gateway closes it may be opened anew: each of the two
+// has jobs of its own, and does not know who waits for those of the other.
+type key struct {
+	gateway  *hub.Gateway
+	deletion string
+}
 
 // Waiter is a device that has asked for a deletion and gets its answer when that
 // has ended.
@@ -99,7 +104,7 @@ func (e *Eraser) Pending(a *hub.Actor, now bool) {
 	defer e.mu.Unlock()
 	g := a.Gateway()
 	for k, j := range e.jobs {
-		if _, ok := a.State().Deletion(k.deletion); k.gateway == g.ID && !ok {
+		if _, ok := a.State().Deletion(k.deletion); k.gateway == g && !ok {
 			e.over(k, j)
 		}
 	}
@@ -134,17 +139,15 @@ func (e *Eraser) takeOver(g *hub.Gateway, id string) {
 	if err != nil { // the gateway was closed: whoever opens it begins anew, and may have
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if k := (key{g.ID, id}); e.jobs[k] != nil && e.jobs[k].gateway == g {
-			delete(e.jobs, k)
-		}
+		delete(e.jobs, key{g, id})
 	}
 }
 
 // job returns the job of a deletion, made when there is none. Call with e.mu held.
 func (e *Eraser) job(a *hub.Actor, d iris.Deletion) *job {
-	k := key{a.Gateway().ID, d.ID}
+	k := key{a.Gateway(), d.ID}
 	j := e.jobs[k]
-	if j == nil || j.gateway != a.Gateway() {
+	if j == nil {
 		j = &job{Deletion: d, gateway: a.Gateway(), store: e.store, media: e.media}
 		e.jobs[k] = j
 	}
@@ -205,6 +208,9 @@ func (e *Eraser) carryOut(ctx context.Context, j *job) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	j.running, j.timer = false, nil
+	if ctx.Err() != nil { // the gateway is closed
+		delete(e.jobs, key{j.gateway, j.ID})
+	}
 }
 
 // origin lets one of those who wait have the answer in the place of the broadcast.

@@ -208,3 +208,62 @@ func TestGivenUp(t *testing.T) {
 		in.close()
 	})
 }
+
+// heard is the connection of a device that keeps what it is sent.
+type heard struct{ frames chan string }
+
+func (h heard) Write(_ context.Context, frame []byte) error       { h.frames <- string(frame); return nil }
+func (h heard) WriteBinary(_ context.Context, frame []byte) error { return nil }
+func (h heard) Close(int, string)                                 {}
+
+// A gateway that closes may be opened anew before it has ended: what the older one
+// still hears of a deletion takes nobody's answer who waits on the newer one.
+func TestOpenedAnewWhileClosing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStore(t)
+		quiet := testenv.Logger(t, testenv.Gateways)
+		ctx, cancel := context.WithCancel(t.Context())
+		e := erase.New(ctx, away{s, time.Now().Add(time.Hour)}, nil, quiet)
+		h := hub.New(hub.Config{Store: s, LogEntries: 64, Log: quiet})
+		opened := func(h *hub.Hub) *hub.Gateway {
+			g, release, err := h.Open(t.Context(), gateway)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				cancel()
+				release()
+				_ = h.Close(context.Background())
+			})
+			return g
+		}
+		older, newer := opened(hub.New(hub.Config{Store: s, LogEntries: 64, Log: quiet})), opened(h)
+		begins := open(t, s, nil)
+		defer begins.close()
+		begins.begin()
+		synctest.Wait()
+
+		c := heard{make(chan string, 8)}
+		w := &erase.Waiter{
+			Device: &hub.Device{ID: "d1", Socket: h.NewSocket(ctx, c, nil)}, ID: wire.RequestID(`"w"`),
+			Answer: wire.Encode(lane, wire.MessageDeleted{MessageIDs: []string{"m1"}}),
+		}
+		call := func(g *hub.Gateway, f func(a *hub.Actor)) {
+			if err := g.Call(ctx, f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		call(newer, func(a *hub.Actor) { e.Wait(a, w, "del_1") })
+		call(older, func(a *hub.Actor) { e.Pending(a, false) })
+		begins.append(hub.Draft{
+			Control: []iris.Control{{Kind: iris.DeletionEnded, Deletion: &iris.Deletion{ID: "del_1"}}},
+			Changes: []iris.Change{iris.EndDeletion{ID: "del_1"}},
+		})
+		synctest.Wait()
+		call(newer, func(a *hub.Actor) { e.Pending(a, false) })
+		synctest.Wait()
+		if len(c.frames) != 1 || !strings.Contains(<-c.frames, `"id":"w"`) {
+			t.Error("who waited has no answer")
+		}
+	})
+}
