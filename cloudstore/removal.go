@@ -26,7 +26,7 @@ func (s *Store) removal(g string) *firestore.DocumentRef {
 }
 
 // BeginRemoval removes the row of a gateway, and notes that the rest is to go.
-// From now on nothing can be added that needs the row: see [Store.within]. Of the
+// From now on nothing can be added that needs the row: see [Store.within]. The
 // token whose hash is host becomes one of kind [iris.TokenRemoved], which stays
 // until DropRemovedHost; "" when there is nobody to be told. CodeNotFound when
 // there is no such row.
