@@ -94,8 +94,10 @@ const (
 	hostSuperseded   = "a newer connection of this host took over"
 )
 
-// linkSlack is how far the clocks of two instances may be apart.
-const linkSlack = 2 * time.Second
+// linkSlack is how far the clocks of two instances may be apart. They are set by
+// NTP; the longer it is, the more likely one that dials anew at once is sent away
+// for its older connection.
+const linkSlack = 500 * time.Millisecond
 
 // late reports whether a connection comes too late to be attached, because the
 // log has, or had, one that was made after it: attaching may take long, and the

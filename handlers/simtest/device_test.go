@@ -155,7 +155,7 @@ func (c *deviceConn) sendAgain() {
 // redial is how long after a dial the next one comes at the earliest. Within it
 // the clocks of the instances do not say which connection is the newer one, but
 // an instance that closed one itself must know.
-const redial = 2500 * time.Millisecond
+const redial = 600 * time.Millisecond
 
 // lost looks at how a connection ended. Call with the world's mutex held.
 func (d *device) lost(c *deviceConn) {
