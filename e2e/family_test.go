@@ -193,7 +193,7 @@ var families = map[string]func(l *lane){
 		if ack.Type != "ack" {
 			l.Fatalf("agent.steer was answered by %s", ack)
 		}
-		l.open()
+		l.open(l.key)
 		l.idle()
 		l.toldModel("be brief about it")
 	},

@@ -123,10 +123,10 @@ func (l *lane) stop() {
 	}
 }
 
-// open lets the command of #gate end.
-func (l *lane) open() {
+// open lets the command of #gate with that key end.
+func (l *lane) open(key string) {
 	l.Helper()
-	if err := os.WriteFile(filepath.Join(l.stack.hermes.Work(), l.key+".go"), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(l.stack.hermes.Work(), key+".go"), nil, 0o600); err != nil {
 		l.Fatal(err)
 	}
 }

@@ -72,10 +72,11 @@ func TestDeletedGateway(t *testing.T) {
 // TestDeletedGatewayWhileHermesIsAway: hermes comes back, days later, hears of it,
 // and is killed while it erases. It is told again.
 func TestDeletedGatewayWhileHermesIsAway(t *testing.T) {
-	l := newLane(t, start(t).second(t), "deleted-gateway-away")
+	l := newLane(t, start(t).second(t), "gateway-away")
 	word := secret("gateway-away")
 	l.everywhere(word)
 	l.stack.hermes.Kill()
+	l.open(word) // its command has a session of its own, and would wait for ever
 	l.stack.gate.AwaitHostGone(t, l.stack.host)
 	if status := l.stack.gate.Delete(t, l.stack.host); status != http.StatusOK {
 		t.Errorf("DELETE answered %d, want 200: its host is away", status)

@@ -36,8 +36,9 @@ const maxLeaks = 3
 // characters with a space among them, 24 of a single word. A shorter one it sees
 // where it is the whole value of an attribute, stands in quotes, or between colons
 // ("iris: cannot open: a.png"), but not in an attribute that holds ids and the like.
-// It does not see a short one in the middle of a sentence, a single letter, what was
-// encoded (base64, a hash), and what no test has confided.
+// It does not see a short one in the middle of a sentence, a single letter, a number,
+// a lower-case word between colons, what was encoded (base64, a hash), and what no
+// test has confided.
 func ScanLogs(dir string) (Scan, error) {
 	s := Scan{Logs: map[Kind]Count{}}
 	m, err := readSecrets(filepath.Join(dir, secretsFile))

@@ -14,7 +14,7 @@ func TestScanLogs(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv(testenv.EnvLogs, dir)
 	testenv.Confide("0123456789abcdef0123-token", "tok")
-	testenv.ConfideText("a letter with \"quotes\" in the middle of it", "approval-once-9", "approval-once-9 #slow", "wörd", "x", "send")
+	testenv.ConfideText("a letter with \"quotes\" in the middle of it", "approval-once-9", "approval-once-9 #slow", "wörd", "x", "send", "false", "16", "reset")
 	testenv.ConfideFrame([]byte(`{"type":"message.send","payload":{"text":"what somebody wrote\nand more","list":[{"host_token":"another-token-of-some-host"}],
 		"name":"not a secret at all","args":{"deep":["an argument"]}}} {"filename":"a.png"}`))
 	testenv.ConfideFrame([]byte(`{"text":"📎 b.png could not be sent: there is no such file"}`))
@@ -40,6 +40,8 @@ func TestScanLogs(t *testing.T) {
 		{testenv.CommandLine, `level=INFO msg="bad \"an argument\"" x=y`, true},
 		{testenv.CommandLine, `level=INFO msg='an argument'`, true},
 		{testenv.CommandLine, `{"kind":"send","device":"approval-once-9","err":"x"}`, false},
+		{testenv.Gateways, `level=INFO msg="iris: reset: no such thing" fresh=false turns=16`, false},
+		{testenv.Gateways, `level=INFO msg="iris: it failed" why=reset`, true},
 		{testenv.CommandLine, `kind=send device=approval-once-9 err=x`, false},
 		{testenv.CommandLine, `device=approval-once-9 err="no device \"approval-once-9\""`, false},
 
@@ -59,7 +61,7 @@ func TestScanLogs(t *testing.T) {
 			t.Fatal(err)
 		}
 		scan, err := testenv.ScanLogs(dir)
-		if err != nil || scan.Tokens != 3 || scan.Texts != 8 {
+		if err != nil || scan.Tokens != 3 || scan.Texts != 9 {
 			t.Errorf("%+v, %v", scan, err)
 		}
 		found := false

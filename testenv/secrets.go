@@ -3,6 +3,7 @@ package testenv
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,7 +47,7 @@ func newMatcher() *matcher {
 }
 
 func (m *matcher) add(s secret) {
-	if m.known[s] || len(s.value) < shortestWhole {
+	if m.known[s] || len(s.value) < shortestWhole || s.class == text && tellsNothing(s.value) {
 		return
 	}
 	m.known[s] = true
@@ -56,6 +57,13 @@ func (m *matcher) add(s secret) {
 	} else if m.whole[s.value] != token {
 		m.whole[s.value] = s.class
 	}
+}
+
+// tellsNothing reports whether a text is one that programs log for reasons of their
+// own: a number, or a truth value.
+func tellsNothing(text string) bool {
+	_, err := strconv.ParseFloat(text, 64)
+	return err == nil || text == "true" || text == "false" || text == "null"
 }
 
 // shown returns the first secret that a line shows, "" for none. Some lines may show
@@ -103,6 +111,9 @@ var nameKeys = map[string]bool{
 	"kind": true, "mime": true, "code": true, "service": true, "outcome": true, "part": true, "logger": true,
 }
 
+// identifier is a word that between colons is the name of a function.
+var identifier = regexp.MustCompile(`^[a-z_]+$`)
+
 // valuesOf are the values of a line's attributes (JSON, key=value, or else all of
 // it), but for names; what stands in quotes within them; and what colons part them
 // into, as an error from its cause. Names that are repeated (device=d1 err="no device
@@ -116,7 +127,11 @@ func valuesOf(line []byte) []string {
 			return
 		}
 		found = append(found, value)
-		found = append(found, strings.Split(value, ": ")...)
+		for part := range strings.SplitSeq(value, ": ") {
+			if part != value && !identifier.MatchString(part) {
+				found = append(found, part)
+			}
+		}
 		found = appendQuoted(found, value)
 	}
 	line = bytes.TrimSpace(line)
