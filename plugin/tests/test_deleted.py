@@ -139,6 +139,8 @@ class HistoryTest(HistoryCase):
         self.assertEqual(set(self.history.sessions(None)), {"flat", "in", "background", "child"})
 
     def test_a_reader_that_stays(self) -> None:
+        if self.db._conn.execute("PRAGMA journal_mode").fetchone()[0] != "wal":  # 0.20.0 on an older SQLite
+            self.skipTest("hermes' store has no write-ahead log: a reader that stays blocks the deletion")
         self.say(self.session("s1"), "user", SECRET)
         reader = SessionDB(self.path)
         self.addCleanup(reader.close)
