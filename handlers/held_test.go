@@ -13,11 +13,13 @@ import (
 	"iris-gateway/iris"
 )
 
-// heldStore is how one instance sees a store that others share: its commits and
-// its live documents wait while their gates are shut.
+// heldStore is how one instance sees a store that others share: its commits, its
+// live documents, what it reads and what it hears of others wait while their gates
+// are shut.
 type heldStore struct {
 	*memstore.Store
 	commits, texts, rows gate         // rows: of messages, for reading
+	pages, tail          gate         // of the log: read, and followed
 	lives                chan string  // told of the data of each live document that was passed on
 	created              atomic.Int32 // calls that make a live document, or replace it
 	unanswered           atomic.Bool  // a live document is made, but the answer lost
@@ -47,7 +49,7 @@ func (g *gate) hold() (reached, release func()) {
 }
 
 func newHeldStore() *heldStore {
-	return &heldStore{Store: memstore.New(), commits: newGate(), texts: newGate(), rows: newGate(), lives: make(chan string, 1024)}
+	return &heldStore{Store: memstore.New(), commits: newGate(), texts: newGate(), rows: newGate(), pages: newGate(), tail: newGate(), lives: make(chan string, 1024)}
 }
 
 func (s *heldStore) Append(ctx context.Context, g string, c iris.Commit) error {
@@ -58,6 +60,18 @@ func (s *heldStore) Append(ctx context.Context, g string, c iris.Commit) error {
 func (s *heldStore) Message(ctx context.Context, g, id string) (iris.Message, error) {
 	s.rows.pass()
 	return s.Store.Message(ctx, g, id)
+}
+
+func (s *heldStore) Entries(ctx context.Context, g string, after int64, limit int) ([]iris.Entry, error) {
+	s.pages.pass()
+	return s.Store.Entries(ctx, g, after, limit)
+}
+
+func (s *heldStore) Follow(ctx context.Context, g string, after int64, writer string, deliver func([]iris.Entry)) error {
+	return s.Store.Follow(ctx, g, after, writer, func(entries []iris.Entry) {
+		s.tail.pass()
+		deliver(entries)
+	})
 }
 
 func (s *heldStore) CreateLive(ctx context.Context, g string, l iris.Live) error {
@@ -116,6 +130,38 @@ func TestEventOfALostSpool(t *testing.T) {
 	if f := witness.next("notification"); f.text("body") != "of the new spool" {
 		t.Errorf("notification %v, want the one of the new spool", f)
 	}
+}
+
+// "Entries ≤ the host's cursor are not sent to it": its backlog is read from the
+// store, which may be ahead of the tail, and the tail brings the same entry again.
+func TestBacklogAheadOfTheTail(t *testing.T) {
+	t.Parallel()
+	s, held, free, g, hostToken := twoInstances(t)
+	phone, far := held.device(held.pair(g), "d1"), free.device(held.pair(g), "d2")
+	phone.next("status")
+	far.next("status")
+	phone.send(`{"type":"message.send","id":7,"payload":{"text":"first"}}`)
+	phone.next("message")
+	far.next("message")
+	_, follow := s.tail.hold()
+	reached, release := s.pages.hold()
+	host, _ := held.host(hostToken, "e1", 0, 0, "")
+	reached()
+	far.send(`{"type":"message.send","id":7,"payload":{"text":"second"}}`)
+	far.next("message")
+	release()
+	inbound := func(want string) {
+		t.Helper()
+		f := host.next("inbound")
+		if body, _ := f["body"].(map[string]any); body["text"] != want {
+			t.Errorf("inbound %v, want %q", f, want)
+		}
+	}
+	inbound("first")
+	inbound("second")
+	follow()
+	far.send(`{"type":"message.send","id":8,"payload":{"text":"third"}}`)
+	inbound("third")
 }
 
 // The text that a host sent by its old connection waits behind a commit while
