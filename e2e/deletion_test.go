@@ -99,11 +99,9 @@ func TestDeletedMessages(t *testing.T) {
 	}
 }
 
-// TestDeletedFiles: files go with their messages, one that a person sent and one
-// that the agent made: bytes, rows and names, and what hermes kept of them.
-func TestDeletedFiles(t *testing.T) {
-	l := newLane(t, start(t), "deleted-files")
-	word := secret("file")
+// exchange sends a file that holds a word, and lets the agent send one.
+func (l *lane) exchange(word string) {
+	l.Helper()
 	sent := e2e.File{Kind: "document", Mime: "text/plain", Name: word + "-in.txt", Data: []byte("it says " + word)}
 	made := e2e.File{Kind: "document", Mime: "application/pdf", Name: word + "-out.pdf", Data: []byte("%PDF-1.7\n" + word)}
 	l.attach(l.ask("one"), sent)
@@ -114,6 +112,14 @@ func TestDeletedFiles(t *testing.T) {
 	l.got(made)
 	l.pos = pos // the turn's end may have come before the file
 	l.idle()
+}
+
+// TestDeletedFiles: files go with their messages, one that a person sent and one
+// that the agent made: bytes, rows and names, and what hermes kept of them.
+func TestDeletedFiles(t *testing.T) {
+	l := newLane(t, start(t), "deleted-files")
+	word := secret("file")
+	l.exchange(word)
 	objects := 0
 	for _, where := range l.stack.gate.Holding(t, word) {
 		if strings.HasPrefix(where, "object ") {

@@ -12,17 +12,8 @@ import (
 // a channel that is called so, and leaves a turn running in its thread.
 func (l *lane) everywhere(word string) {
 	l.Helper()
-	sent := e2e.File{Kind: "document", Mime: "text/plain", Name: word + "-in.txt", Data: []byte("it says " + word)}
-	made := e2e.File{Kind: "document", Mime: "application/pdf", Name: word + "-out.pdf", Data: []byte("%PDF-1.7\n" + word)}
 	l.tellSecret(word)
-	l.attach(l.ask("one"), sent)
-	l.idle()
-	l.sameFiles(sent)
-	pos := l.pos
-	l.share(made)
-	l.got(made)
-	l.pos = pos // the turn's end may have come before the file
-	l.idle()
+	l.exchange(word)
 	flat := l.thread
 	l.thread = l.phone.Request(l, "channel.create", l.chat, map[string]any{"name": word, "kind": "thread"}).Body.ThreadID
 	l.begin()

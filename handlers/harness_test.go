@@ -135,6 +135,17 @@ func (in *instance) gateway() (id, hostToken string) {
 	return made.GatewayID, made.HostToken
 }
 
+// attached makes a gateway, and connects its host to the first instance and a phone
+// to the second one, which may be the same.
+func attached(first, second *instance) (g, hostToken string, phone, host *peer) {
+	first.t.Helper()
+	g, hostToken = first.gateway()
+	phone = second.device(first.pair(g), "d1")
+	phone.next("status")
+	host, _ = first.host(hostToken, "e1", 0, 0, "")
+	return g, hostToken, phone, host
+}
+
 // pair returns a fresh device token.
 func (in *instance) pair(gateway string) string {
 	var made struct{ Token string }

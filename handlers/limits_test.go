@@ -174,10 +174,7 @@ func TestFailedHellosIPv6(t *testing.T) {
 func TestItemTooLargeForTheLog(t *testing.T) {
 	t.Parallel()
 	in := start(t, memstore.New())
-	g, hostToken := in.gateway()
-	phone := in.device(in.pair(g), "d1")
-	phone.next("status")
-	host, _ := in.host(hostToken, "e1", 0, 0, "")
+	_, hostToken, phone, host := attached(in, in)
 	host.event(1, "notice", "", fmt.Sprintf(`{"key":"k","text":%q}`, strings.Repeat("x", 800<<10)))
 	f := phone.next("notification")
 	if text := f.text("body"); !strings.Contains(text, "at most 716800 fit into an entry") {
@@ -202,10 +199,7 @@ func TestItemTooLargeForTheLog(t *testing.T) {
 func TestTurnEndTooLargeForTheLog(t *testing.T) {
 	t.Parallel()
 	in := start(t, memstore.New())
-	g, hostToken := in.gateway()
-	phone := in.device(in.pair(g), "d1")
-	phone.next("status")
-	host, _ := in.host(hostToken, "e1", 0, 0, "")
+	_, hostToken, phone, host := attached(in, in)
 	host.event(1, "turn.start", "tn1", turnStart)
 	host.event(0, "send", "tn1", `{"message_id":"a1","text":"x ▉","streaming":true}`)
 	host.event(2, "edit", "tn1", fmt.Sprintf(`{"message_id":"a1","text":%q,"final":true}`, strings.Repeat("x", 800<<10)))

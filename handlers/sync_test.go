@@ -33,10 +33,7 @@ func TestSyncsAreAnsweredInOrder(t *testing.T) {
 func TestSyncIsHonest(t *testing.T) {
 	t.Parallel()
 	in := start(t, memstore.New()) // keeps 64 entries
-	g, hostToken := in.gateway()
-	phone := in.device(in.pair(g), "d1")
-	phone.next("status")
-	host, _ := in.host(hostToken, "e1", 0, 0, "")
+	_, _, phone, host := attached(in, in)
 	for i := range int64(100) {
 		host.event(i+1, "notice", "", `{"key":"k","text":"fills the log"}`)
 		phone.next("notification")
