@@ -50,20 +50,15 @@ func startBare(b *testing.B) *bareCopy {
 	return &bareCopy{"ws://" + strings.TrimSpace(addr)}
 }
 
-// upload writes an object, of parts if they are smaller than it, and returns how long
-// it took to compose them.
-func (c *bareCopy) upload(b *testing.B, name string, data []byte, part int) (compose time.Duration) {
-	ws := dialRaw(b, fmt.Sprintf("%s/up?name=%s&size=%d&part=%d", c.url, name, len(data), part))
+// upload writes an object: of parts if they are smaller than it, each in chunks
+// that the client can repeat, or with chunk 0 without a pause.
+func (c *bareCopy) upload(b *testing.B, name string, data []byte, part, chunk int) {
+	ws := dialRaw(b, fmt.Sprintf("%s/up?name=%s&size=%d&part=%d&chunk=%d", c.url, name, len(data), part, chunk))
 	sendFrames(b, ws, data)
-	_, answer, err := ws.Read(b.Context())
-	if err == nil {
-		compose, err = time.ParseDuration(string(answer))
-	}
-	if err != nil {
+	if _, _, err := ws.Read(b.Context()); err != nil {
 		b.Error(err)
 	}
 	_ = ws.CloseNow()
-	return compose
 }
 
 func (c *bareCopy) pull(b *testing.B, name string, size int) {
@@ -122,38 +117,35 @@ func copying(copy func(r *http.Request, ws *websocket.Conn) error) http.HandlerF
 
 type bareServer struct{ bucket *storage.BucketHandle }
 
-// up writes the bytes that come into an object and answers with the time of the
-// compose: if a part has fewer bytes, parts are written, composed and removed.
+// up writes the bytes that come into an object and says when it is there: if a part
+// has fewer bytes, parts are written, composed and removed.
 func (s bareServer) up(r *http.Request, ws *websocket.Conn) error {
+	var size, part, chunk int
 	ctx, q := r.Context(), r.URL.Query()
-	size, err := strconv.Atoi(q.Get("size"))
-	if err != nil {
-		return err
-	}
-	part, err := strconv.Atoi(q.Get("part"))
-	if err != nil {
-		return err
+	for name, value := range map[string]*int{"size": &size, "part": &part, "chunk": &chunk} {
+		var err error
+		if *value, err = strconv.Atoi(q.Get(name)); err != nil {
+			return err
+		}
 	}
 	whole := s.bucket.Object(q.Get("name"))
 	if part >= size {
-		if err := bareObject(ctx, ws, whole, size); err != nil {
+		if err := bareObject(ctx, ws, whole, size, chunk); err != nil {
 			return err
 		}
-		return answer(ctx, ws, 0)
+		return ws.Write(ctx, websocket.MessageText, nil)
 	}
 	var parts []*storage.ObjectHandle
 	for at := 0; at < size; at += part {
 		o := s.bucket.Object(fmt.Sprint(whole.ObjectName(), at))
-		if err := bareObject(ctx, ws, o, min(part, size-at)); err != nil {
+		if err := bareObject(ctx, ws, o, min(part, size-at), chunk); err != nil {
 			return err
 		}
 		parts = append(parts, o)
 	}
-	began := time.Now()
 	if _, err := whole.ComposerFrom(parts...).Run(ctx); err != nil {
 		return err
 	}
-	compose := time.Since(began)
 	var all errgroup.Group
 	for _, o := range parts {
 		all.Go(func() error { return o.Delete(ctx) })
@@ -161,17 +153,13 @@ func (s bareServer) up(r *http.Request, ws *websocket.Conn) error {
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	return answer(ctx, ws, compose)
-}
-
-func answer(ctx context.Context, ws *websocket.Conn, compose time.Duration) error {
-	return ws.Write(ctx, websocket.MessageText, []byte(compose.String()))
+	return ws.Write(ctx, websocket.MessageText, nil)
 }
 
 // bareObject writes frames into an object, up to its size.
-func bareObject(ctx context.Context, ws *websocket.Conn, o *storage.ObjectHandle, size int) error {
+func bareObject(ctx context.Context, ws *websocket.Conn, o *storage.ObjectHandle, size, chunk int) error {
 	w := o.NewWriter(ctx)
-	w.ChunkSize = 0
+	w.ChunkSize = chunk
 	for n := int64(0); n < int64(size); {
 		_, r, err := ws.Reader(ctx)
 		if err != nil {

@@ -11,11 +11,11 @@ import (
 
 // BenchmarkMediaUpload and BenchmarkMediaPull move 64 MiB by turns through a
 // gateway and through a bare copy between coder/websocket and the storage client,
-// a process as well. One bare copy makes the storage calls that the gateway makes,
-// parts that are composed ("ratio"), another one writes one object ("ratio-single").
-// fake-gcs-server composes by copying and hashing all bytes once more, which Cloud
-// Storage does not: "ratio-moved" is that to one object, without the time that the
-// compose of the bare copy took in the same round.
+// a process as well. One bare copy uploads as the client does by itself, in chunks
+// that it could repeat ("ratio"). One makes the storage calls that the gateway makes,
+// parts that are composed ("ratio-composed"). One streams all into one object, which
+// nothing could resume ("ratio-streamed"): fake-gcs-server composes by copying and
+// hashing all bytes once more, which Cloud Storage does not.
 func BenchmarkMediaUpload(b *testing.B) {
 	gate, bare := startGateway(b), startBare(b)
 	data := make([]byte, benchSize)
@@ -28,7 +28,7 @@ func BenchmarkMediaPull(b *testing.B) {
 	gate, bare := startGateway(b), startBare(b)
 	data := make([]byte, benchSize)
 	phone := gate.phone(b, "phone")
-	bare.upload(b, "object", data, single)
+	bare.upload(b, "object", data, single, streamed)
 	phone.upload(b, "ref", data, hashOf(data))
 	id := phone.sendMedia(b, "ref")
 	benchPull(b, bare, "object", func() { phone.pull(b, id, benchSize) })

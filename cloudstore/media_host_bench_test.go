@@ -23,7 +23,7 @@ func BenchmarkHostMedia(b *testing.B) {
 	data := make([]byte, benchSize)
 	sum := hexSum(data)
 	host := gate.host(b)
-	bare.upload(b, "object", data, single)
+	bare.upload(b, "object", data, single, streamed)
 	host.put(b, "md_first", data, sum)
 	b.Run("put", func(b *testing.B) {
 		benchUpload(b, bare, data, func() { host.put(b, iris.NewID("md_"), data, sum) })

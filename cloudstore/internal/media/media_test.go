@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -126,6 +127,68 @@ func TestDeathAfterCompose(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// failing is a bucket that fails to complete the part which begins at an offset,
+// once the one that begins at another is complete.
+type failing struct {
+	media.Bucket
+	part, behind string
+	complete     chan struct{}
+}
+
+var errBroken = errors.New("broken")
+
+func (f failing) Create(ctx context.Context, name, state string) io.WriteCloser {
+	return failingWriter{f.Bucket.Create(ctx, name, state), path.Base(name), f}
+}
+
+type failingWriter struct {
+	io.WriteCloser
+	name string
+	failing
+}
+
+func (w failingWriter) Close() error {
+	if strings.HasPrefix(w.name, w.part) {
+		<-w.complete
+		return errBroken
+	}
+	err := w.WriteCloser.Close()
+	if strings.HasPrefix(w.name, w.behind) {
+		close(w.complete)
+	}
+	return err
+}
+
+// The bucket may complete a part before the one in front of it, which then fails:
+// the upload goes on at the one that failed.
+func TestPartFailsBehindTheNext(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	bucket := s.Bucket
+	s.Bucket = failing{
+		Bucket: bucket, complete: make(chan struct{}),
+		part: fmt.Sprintf("%012d-", media.PartSize), behind: fmt.Sprintf("%012d-", 2*media.PartSize),
+	}
+	b := bytesOf(3*media.PartSize + 100)
+	u := begin(t, s, len(b))
+	_, err := u.Write(b)
+	if err == nil {
+		_, err = u.Finish(t.Context(), hashOf(b))
+	}
+	if !errors.Is(err, errBroken) {
+		t.Fatalf("the part that failed is not told of: %v", err)
+	}
+	if err := u.Suspend(); err != nil {
+		t.Fatal(err)
+	}
+	s.Bucket = bucket
+	u = begin(t, s, len(b))
+	if u.Offset() != media.PartSize {
+		t.Errorf("goes on at %d, want %d", u.Offset(), media.PartSize)
+	}
+	finish(t, s, u, b)
 }
 
 // What nobody goes on with is gone after a day: its row, its parts, and what was

@@ -29,6 +29,10 @@ const MaxParts = 32
 // may be only MaxParts of them.
 const minPart = 256 << 10
 
+// maxClosing is how many parts may wait at once for the bucket to say that it has
+// them. It takes a while over each; who sends fast need not wait for it.
+const maxClosing = 3
+
 // grace is how long an upload may go on when its context has ended, to save
 // what has come.
 const grace = 3 * time.Second
@@ -49,10 +53,10 @@ type upload struct {
 	offset  int64  // bytes taken
 	parts   []part // those that are complete
 	open    *openPart
-	closing *openPart // the part before: its bytes are sent, the answer is still to come
-	resumed bool      // there were attempts before this one
-	err     error     // that has broken it
-	ended   bool      // Finish, Suspend or Abort was called and did what it should
+	closing []*openPart // those between: their bytes are sent, the answers are still to come
+	resumed bool        // there were attempts before this one
+	err     error       // that has broken it
+	ended   bool        // Finish, Suspend or Abort was called and did what it should
 }
 
 // part is a part that is complete.
@@ -177,28 +181,29 @@ func (u *upload) openPart() error {
 // closePart begins to complete the part that is open: the next one is sent while
 // the bucket works on it.
 func (u *upload) closePart() error {
-	if err := u.settle(); err != nil {
+	if err := u.settle(maxClosing - 1); err != nil {
 		return err
 	}
 	o := u.open
-	u.open, u.closing = nil, o
+	u.open, u.closing = nil, append(u.closing, o)
 	go func() { o.closed <- o.Close() }() // settle waits for it
 	return nil
 }
 
-// settle waits until the part before is complete.
-func (u *upload) settle() error {
-	o := u.closing
-	if o == nil {
-		return nil
+// settle waits for parts to be complete, in their order, until at most left are not.
+// Behind one that failed none counts.
+func (u *upload) settle(left int) error {
+	var failed error
+	for len(u.closing) > left {
+		o := u.closing[0]
+		u.closing = u.closing[1:]
+		failed = errors.Join(failed, <-o.closed)
+		o.cancel()
+		if failed == nil {
+			u.parts = append(u.parts, o.part)
+		}
 	}
-	u.closing = nil
-	defer o.cancel()
-	if err := <-o.closed; err != nil {
-		return err
-	}
-	u.parts = append(u.parts, o.part)
-	return nil
+	return failed
 }
 
 // dropPart gives the part that is open up.
@@ -248,7 +253,7 @@ func (u *upload) complete(ctx context.Context, sum string) error {
 			return err
 		}
 	}
-	if err := u.settle(); err != nil {
+	if err := u.settle(0); err != nil {
 		return err
 	}
 	var names []string
@@ -293,7 +298,7 @@ func (u *upload) Suspend() error {
 	}
 	u.ended = true
 	defer u.cancel()
-	err := u.settle()
+	err := u.settle(0)
 	if err != nil || u.err != nil || u.open == nil || u.open.size < minPart || !u.room() {
 		u.dropPart()
 		return err
@@ -301,7 +306,7 @@ func (u *upload) Suspend() error {
 	if err := u.closePart(); err != nil {
 		return err
 	}
-	return u.settle()
+	return u.settle(0)
 }
 
 // room reports whether what is to come still fits if the part that is open is
@@ -320,7 +325,7 @@ func (u *upload) Abort() error {
 	u.ended = true
 	u.dropPart()
 	u.cancel()
-	_ = u.settle()
+	_ = u.settle(0)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(u.ctx), cleaning)
 	defer cancel()
 	row, found, err := u.lib.Rows.MediaRow(ctx, u.g, u.row.ID)
