@@ -282,12 +282,13 @@ class _Session:
         self._acked = int(ack.get("acked") or 0)
         gateway, received = str(ack.get("gateway_id") or ""), int(ack.get("received") or 0)
         self._uploads.most = int(ack.get("media_max_bytes") or 0)
-        acked = min(self._acked, snapshot.last_seq)
-        same = await asyncio.wrap_future(self._pump.ask(lambda spool: spool.meet(gateway, acked, received)))
+        same = await asyncio.wrap_future(
+            self._pump.ask(lambda spool: spool.meet(gateway, self._acked, received))
+        )
         self._since = time.monotonic()
         if not same:
             raise _Again
-        self._pump.ack(acked)
+        self._pump.ack(min(self._acked, snapshot.last_seq))
 
     @staticmethod
     async def _hello_ack(socket: Any) -> dict[str, Any]:

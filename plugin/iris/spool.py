@@ -100,6 +100,7 @@ class Spool:
         self.media.sweep()
         self.reload()
         self._floor = self.last_seq + GAP if self.last_seq else 0
+        self._met = False  # the gateway, since the spool was opened
         if not self.epoch:
             self._restart()
 
@@ -318,7 +319,9 @@ class Spool:
     # --- the gateway ---
 
     def meet(self, gateway: str, acked: int, received: int) -> bool:
-        """Take in a hello.ack; False when this is another gateway than before and all starts anew."""
+        """Take in a hello.ack; False when a new epoch begins with it, since this is another gateway than
+        before, or since the spool is a copy too old for GAP (a disk that was restored).
+        """
         if self.gateway and gateway and gateway != self.gateway:
             log.warning("iris: this is another gateway than before; starting a new epoch")
             self._restart()
@@ -330,8 +333,22 @@ class Spool:
             self._set("gateway", gateway)
             if received > self.received:
                 self._set_received(received)  # a new spool learns where its gateway stands
+        if not self._met and acked > self._floor:
+            log.warning("iris: the gateway knows more than this old copy of the spool; starting a new epoch")
+            self._renew()
+            return False
+        self._met = True
         self.ack(min(acked, self.last_seq))
         return True
+
+    def _renew(self) -> None:
+        """Begin a new epoch with what happened since the spool was opened: the gateway has what is older,
+        and other events of the numbers that would come.
+        """
+        self._db.execute("DELETE FROM events WHERE seq<=?", (self._floor,))
+        self._set("acked", 0)
+        self._set("epoch", mint("e_"))
+        self.reload()
 
     def _restart(self) -> None:
         """Begin a new epoch: nothing waits, nothing is known. seq goes on counting, which is legal."""

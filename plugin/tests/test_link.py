@@ -322,6 +322,19 @@ class LinkTest(TempDir):
         self.gateway.wait_event("cron")
         self.assertEqual(len(self.gateway.events("answer")), 1)
 
+    def test_old_copy_of_the_disk(self) -> None:
+        host = self.host()
+        epoch = self.up()["epoch"]
+        host.emit(event("answer", text="before the copy"))
+        self.gateway.wait_event("answer")
+        host.stop()
+        self.gateway.acked[epoch] = 10**9  # the original went on for long
+        host = self.host()
+        host.emit(event("cron", None, text="after it"))
+        self.gateway.wait_event("cron")
+        self.assertNotEqual(self.gateway.hellos[-1]["epoch"], epoch)
+        self.assertEqual(len(self.gateway.events("answer")), 1)
+
     def test_link_takes_no_secret_into_the_log(self) -> None:
         with self.assertLogs(level="DEBUG") as logs:
             logging.getLogger("iris").setLevel(logging.DEBUG)

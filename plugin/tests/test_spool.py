@@ -83,6 +83,21 @@ class SpoolTest(TempDir):
         self.assertGreater(seq, there)
         self.assertEqual(spool.append(event("answer"))[0], seq + 1)
 
+    def test_copy_that_is_too_old_begins_a_new_epoch(self) -> None:
+        self.spool.append(event("answer", text="old"))
+        self.spool.meet("g_1", 0, 0)
+        before = self.spool.epoch
+        spool = self.again()
+        new, _ = spool.append(event("answer", text="new"))
+        acked = new + 7  # of what the original has done since
+        self.assertFalse(spool.meet("g_1", acked, 0))
+        self.assertNotEqual(spool.epoch, before)
+        self.assertEqual([seq for seq, _ in spool.pending(0, new)], [new])
+        self.assertTrue(spool.meet("g_1", 0, 0))
+        self.assertEqual([seq for seq, _ in spool.pending(spool.acked, new)], [new])
+        self.assertTrue(spool.meet("g_1", new, 0))
+        self.assertEqual((spool.acked, spool.pending(0, new)), (new, []))
+
     def test_rollback_takes_the_counters_back(self) -> None:
         self.spool.begin()
         self.spool.append(event("answer"))
