@@ -32,6 +32,7 @@ func TestCleanFinal(t *testing.T) {
 		{name: "reasoning in a quote", raw: "> 💭 **Reasoning:**\n> I\n>\n> see.\n\nYes.", text: "Yes.", reasoning: "I\n\nsee."},
 		{name: "reasoning in subtext", raw: "-# 💭 Reasoning\n-# I see.\n\nYes.", text: "Yes.", reasoning: "I see."},
 		{name: "a quote that goes on", raw: "> 💭 **Reasoning:**\n> I\nsee.", text: "> 💭 **Reasoning:**\n> I\nsee."},
+		{name: "a quote that goes on, and an end", raw: "> 💭 **Reasoning:**\n> I\nsee.\n\nYes.", text: "> 💭 **Reasoning:**\n> I\nsee.\n\nYes."},
 		{name: "reasoning later", raw: "Yes.\n💭 **Reasoning:**\n```\nI\n```\n\nx", text: "Yes.\n💭 **Reasoning:**\n```\nI\n```\n\nx"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -66,6 +67,21 @@ func TestCleanLive(t *testing.T) {
 				t.Errorf("cleanLive(%q) = %q, want %q", c.raw, text, c.text)
 			}
 		})
+	}
+}
+
+// TestRecent: what is added twice is remembered as long as anything else.
+func TestRecent(t *testing.T) {
+	t.Parallel()
+	r := recent{keep: 2}
+	for _, id := range []string{"a", "a", "b"} {
+		r.add(id)
+	}
+	if !r.has("a") || !r.has("b") {
+		t.Errorf("of two ids, kept are a: %v, b: %v", r.has("a"), r.has("b"))
+	}
+	if r.add("c"); r.has("a") || !r.has("b") || !r.has("c") {
+		t.Errorf("of three ids, the last two to be kept: %v", r.order)
 	}
 }
 

@@ -15,6 +15,7 @@ type host struct {
 	t       *testing.T
 	machine *turn.Machine
 	seq     int64
+	same    bool            // the next event comes in the millisecond of the last one
 	ended   map[string]bool // messages with a row from an earlier process
 }
 
@@ -34,9 +35,14 @@ func (h *host) event(kind, body string, want ...string) {
 
 func (h *host) eventOf(turnID, kind, body string, want ...string) {
 	h.t.Helper()
+	at := h.seq
 	h.seq++
+	if !h.same {
+		at = h.seq
+	}
+	h.same = false
 	frames, err := h.machine.Handle(link.Event{
-		Seq: h.seq, At: began + h.seq*1000, Kind: kind, ChatID: "c", Turn: turnID, Body: json.RawMessage(body),
+		Seq: h.seq, At: began + at*1000, Kind: kind, ChatID: "c", Turn: turnID, Body: json.RawMessage(body),
 	})
 	if err != nil {
 		h.t.Errorf("%s %s: %v", kind, body, err)
@@ -121,8 +127,9 @@ func TestSends(t *testing.T) {
 		h.want(h.machine.Lost())
 		h.start(link.SourceUser)
 		h.event("send", `{"message_id":"a","text":"I look."}`, `* commentary {"message_id":"a","text":"I look."} row=assistant@3.000 beat`)
+		h.event("send", `{"message_id":"f","text":"MEDIA:/a.png"}`) // a file alone
 		h.event("send", `{"message_id":"b","text":"💭 **Reasoning:**\n`+"```"+`\nhm\n`+"```"+`\n\nDone.","reply_to":"u","notify":true}`)
-		h.event("model.start", `{"text":"next"}`, `* message {"message_id":"b","role":"assistant","text":"Done.","reasoning":"hm","reply_to":"u","ts":1790000004000} row=assistant@4.000 re=u`)
+		h.event("model.start", `{"text":"next"}`, `* message {"message_id":"b","role":"assistant","text":"Done.","reasoning":"hm","reply_to":"u","ts":1790000005000} row=assistant@5.000 re=u`)
 	})
 }
 
@@ -196,6 +203,18 @@ func TestFailed(t *testing.T) {
 		h.event("model.error", `{}`)
 		h.event("notice", `{"key":"lifecycle","text":"Falling back."}`)
 		h.event("model.end", `{"finish_reason":"stop","text":"OK"}`, `* notification {"kind":"generic","title":"lifecycle","body":"Falling back."`)
+		h.event("turn.end", `{"outcome":"completed"}`, typingOff, stopped, idle) // told once
+	})
+	t.Run("in the middle of the answer", func(t *testing.T) {
+		t.Parallel()
+		h := newHost(t)
+		h.start(link.SourceUser)
+		h.event("send", `{"message_id":"a","text":"Half ▉","streaming":true}`, `~ message.start`, `~ message.update`, typingOff, stopped)
+		h.event("model.end", `{"finish_reason":"stop","text":"Half","model":"m1","usage":{"output":3}}`)
+		h.event("answer", `{"text":"Half"}`)
+		h.event("turn.end", `{"outcome":"failed","error":"It failed.","reasoning":"hm","tokens":3}`,
+			`* message.stop {"message_id":"a","final_text":"Half"} row=assistant@3.000`,
+			`* message {"message_id":"`+iris.ClientMessageID("tn_1", "error")+`","role":"system","text":"It failed."`, idle)
 	})
 }
 
@@ -264,6 +283,9 @@ func TestStragglers(t *testing.T) {
 	h.event("send", `{"message_id":"a","text":"late","streaming":true}`)
 	h.event("model.end", `{"finish_reason":"stop"}`)
 	h.event("turn.start", `{}`)
+	for _, kind := range []string{"model.start", "model.error", "answer", "tool.start", "tool.progress", "tool.end"} {
+		h.event(kind, `{"call":"c2","index":2,"name":"ls","text":"late","note":"late"}`)
+	}
 	h.event("turn.end", `{"outcome":"completed"}`)
 	// A turn that nobody knows: only what is durable, unless it has a row.
 	h.eventOf("tn_0", "edit", `{"message_id":"b","text":"so far ▉"}`)
@@ -378,7 +400,8 @@ func TestRefused(t *testing.T) {
 		{Kind: "tool.start", ChatID: "c", Turn: "tn_1"},
 		{Kind: "tool.end", ChatID: "c", Turn: "tn_1"},
 		{Kind: "cron", ChatID: "c"},
-		{Kind: "media", ChatID: "c"},
+		{Kind: "media", ChatID: "c", Body: json.RawMessage(`{"message_id":"a"}`)},
+		{Kind: "media", ChatID: "c", Body: json.RawMessage(`{"media_id":"md_a"}`)},
 		{Kind: "prompt", ChatID: "c", Body: json.RawMessage(`{"kind":"approval"}`)},
 		{Kind: "prompt.closed", ChatID: "c"},
 	} {

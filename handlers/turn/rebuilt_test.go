@@ -1,6 +1,7 @@
 package turn_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"iris-gateway/handlers/link"
@@ -48,7 +49,8 @@ func TestTwice(t *testing.T) {
 	h.event("tool.start", `{"call":"c1","index":1,"name":"ls"}`, `~ tool.start`)
 	h.event("tool.start", `{"call":"c1","index":1,"name":"ls"}`)
 	h.event("tool.progress", `{"call":"c1","note":"half"}`, `~ tool.progress {"index":1,"name":"ls","note":"half"}`)
-	h.event("tool.end", `{"call":"c1","index":1,"name":"ls","ok":true}`, `* tool.start`, `* tool.end`)
+	h.event("tool.end", `{"call":"c1","index":1,"name":"ls","preview":"/","args":{"path":"/"},"ok":true}`,
+		`* tool.start {"index":1,"name":"ls","preview":"/","args":{"path":"/"}}`, `* tool.end`)
 	h.event("tool.end", `{"call":"c1","index":1,"name":"ls","ok":true}`)
 	h.event("tool.start", `{"call":"c1","index":1,"name":"ls"}`)
 	h.event("tool.progress", `{"call":"c1","note":"late"}`)
@@ -69,4 +71,73 @@ func TestAnswerNotStreamed(t *testing.T) {
 	h.event("edit", `{"message_id":"a","text":"One.\n\nfooter","final":true}`)
 	h.event("model.end", `{"finish_reason":"tool_calls"}`,
 		`* message {"message_id":"a","role":"assistant","text":"One.","reasoning":"hm","reply_to":"u","model":"m1","tokens":3,"ts":1790000005000} push`)
+}
+
+// TestTakenOver: a machine that takes a turn over knows that it is a command, what
+// it says is its reply; and of another what the model has thought so far.
+func TestTakenOver(t *testing.T) {
+	t.Parallel()
+	t.Run("a command", func(t *testing.T) {
+		t.Parallel()
+		h := newHost(t)
+		h.start(link.SourceCommand)
+		open := h.machine.Open()
+		h = newHost(t)
+		h.machine.Believe(open[0])
+		h.event("send", `{"message_id":"a","text":"Status","notify":true}`, `* message {"message_id":"a","role":"system","text":"Status"`, typing)
+	})
+	t.Run("thoughts", func(t *testing.T) {
+		t.Parallel()
+		h := newHost(t)
+		h.start(link.SourceUser)
+		h.event("model.end", `{"finish_reason":"tool_calls","reasoning":"hm"}`)
+		open := h.machine.Open()
+		h = newHost(t)
+		h.machine.Believe(open[0])
+		h.event("edit", `{"message_id":"a","text":"One.","final":true}`, `~ message.start`, `~ message.update`)
+		h.event("turn.end", `{"outcome":"completed"}`, `* message.stop {"message_id":"a","final_text":"One.","reasoning":"hm"} push`, idle)
+	})
+}
+
+// TestSameMoment: of a message that appears in the millisecond in which the model
+// is asked again, a hello that runs ahead says nothing of which came first; an
+// event does.
+func TestSameMoment(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	h.machine.Believe(link.Turn{Turn: "tn_1", ChatID: "c"})
+	h.want(h.machine.Resume(link.Hello{Turns: []link.Turn{{
+		Turn: "tn_1", ChatID: "c", Messages: []link.TurnMessage{{MessageID: "a", Text: "So", Began: began + 1000}},
+	}}}), `~ message.start {"message_id":"a"`, `~ message.update`)
+	h.event("model.start", `{}`) // its answer, still to come
+	h.event("send", `{"message_id":"b","text":"Held.","notify":true}`)
+	h.same = true
+	h.event("model.start", `{}`, `* message.stop {"message_id":"a"`, `* message {"message_id":"b"`)
+}
+
+// TestAsks: a row is looked up for a report that may be there already, and for no
+// other.
+func TestAsks(t *testing.T) {
+	t.Parallel()
+	h := newHost(t)
+	asks := func(kind, body string) string {
+		return h.machine.Asks(link.Event{Kind: kind, ChatID: "c", Turn: "tn_1", Body: json.RawMessage(body)})
+	}
+	report := `{"message_id":"r","text":"Report","job":"j"}`
+	for _, c := range []struct{ kind, body, want string }{
+		{"cron", report, "r"},
+		{"cron", `{"message_id":7}`, ""},
+		{"edit", `{"message_id":"e","final":true}`, "e"},
+		{"edit", `{"message_id":"e"}`, ""},
+		{"edit", `{"message_id":"e","final":7}`, ""},
+		{"send", `{"message_id":"s","text":"x"}`, ""},
+	} {
+		if got := asks(c.kind, c.body); got != c.want {
+			t.Errorf("%s %s asks for %q, want %q", c.kind, c.body, got, c.want)
+		}
+	}
+	h.event("cron", report, `* message`, `* notification`)
+	if got := asks("cron", report); got != "" {
+		t.Errorf("a report that came asks for %q", got)
+	}
 }
