@@ -136,3 +136,17 @@ func splitQuoted(s, rest, mark string) (reasoning, text string) {
 	}
 	return "", s
 }
+
+// maxReasoning is how much of an agent's reasoning is kept, in bytes. An agent that
+// works for long thinks more than fits into an entry, and its answer would be lost
+// for it.
+const maxReasoning = 128 << 10
+
+// bounded returns the beginning and the end of a reasoning that is too long.
+func bounded(s string) string {
+	if len(s) <= maxReasoning {
+		return s
+	}
+	const half = maxReasoning / 2
+	return strings.ToValidUTF8(s[:half], "") + "\n\n…\n\n" + strings.ToValidUTF8(s[len(s)-half:], "")
+}

@@ -34,7 +34,7 @@ type ending struct {
 func (t *running) footer(b link.TurnEnd) footer {
 	f := t.agent.footer()
 	if b.Reasoning != "" && !t.agent.erased {
-		f.reasoning = b.Reasoning
+		f.reasoning = bounded(b.Reasoning)
 	}
 	if b.Tokens != 0 {
 		f.tokens = b.Tokens

@@ -80,7 +80,7 @@ func (m *Machine) modelEnd(ev link.Event, b link.ModelEnd) error {
 func (a *agentTurn) gather(b link.ModelEnd) {
 	a.failing = false
 	if b.Reasoning != "" && !strings.Contains(a.reasoning, b.Reasoning) {
-		a.reasoning = strings.TrimPrefix(a.reasoning+"\n\n"+b.Reasoning, "\n\n")
+		a.reasoning = bounded(strings.TrimPrefix(a.reasoning+"\n\n"+b.Reasoning, "\n\n"))
 	}
 	if b.Model != "" {
 		a.model = b.Model[strings.LastIndexByte(b.Model, '/')+1:] // vendor prefix dropped, as in the footer

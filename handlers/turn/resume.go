@@ -58,7 +58,7 @@ func (m *Machine) restore(t *running, b link.Turn, clean func(string) (text, rea
 		t.source = b.Source
 	}
 	if b.Reasoning != "" {
-		t.agent.reasoning = b.Reasoning
+		t.agent.reasoning = bounded(b.Reasoning)
 	}
 	for _, bm := range b.Messages {
 		m.restoreMessage(t, bm, clean)
