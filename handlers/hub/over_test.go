@@ -1,6 +1,8 @@
 package hub
 
 import (
+	"encoding/json"
+	"fmt"
 	"testing"
 
 	"iris-gateway/handlers/link"
@@ -36,5 +38,30 @@ func TestEndedToolWhileTurnWaits(t *testing.T) {
 		if got := shown(); got != step.shown {
 			t.Fatalf("after %#v: %d tools are shown, want %d", step.frame, got, step.shown)
 		}
+	}
+}
+
+// A turn may show hundreds of long messages, one after the other: what the devices
+// were told of one that has ended is forgotten.
+func TestWatchForgetsWhatHasEnded(t *testing.T) {
+	t.Parallel()
+	lane := iris.Lane{ChatID: "c"}
+	a := &Actor{over: newOver(), watch: watch{told: map[string]string{}}, state: newState(rowsRead{channels: []iris.Channel{{Lane: lane, Busy: "t"}}}, iris.Entry{}, 64)}
+	var most int
+	for n := range 10 {
+		data, err := json.Marshal(link.Turn{Turn: "t", ChatID: lane.ChatID, Messages: []link.TurnMessage{{MessageID: fmt.Sprint("m", n), Text: "long"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.sawLives([]iris.Live{{Turn: "t", Lane: lane, Data: string(data)}})
+		if len(a.watch.told) == 0 {
+			t.Fatal("nothing was told")
+		}
+		if n == 0 {
+			most = len(a.watch.told)
+		}
+	}
+	if n := len(a.watch.told); n != most {
+		t.Errorf("%d frames are remembered, %d after the first message", n, most)
 	}
 }

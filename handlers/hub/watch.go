@@ -88,17 +88,17 @@ func (g *Gateway) endedBefore(ctx context.Context, lives []iris.Live, checked ma
 	return ended, nil
 }
 
-// sawLives tells the devices what has changed.
+// sawLives tells the devices what has changed, and forgets what has ended.
 func (a *Actor) sawLives(lives []iris.Live) {
 	w := &a.watch
-	w.lives = lives
+	before := w.told
+	w.lives, w.told = lives, map[string]string{}
 	for _, f := range a.liveFrames() {
 		key, frame := liveKey(f.Lane, f.Payload), wire.Encode(f.Lane, f.Payload)
-		if w.told[key] == frame {
-			continue
-		}
 		w.told[key] = frame
-		a.Live(f.Lane, f.Payload)
+		if before[key] != frame {
+			a.Live(f.Lane, f.Payload)
+		}
 	}
 }
 
