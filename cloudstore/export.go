@@ -12,18 +12,19 @@ import (
 )
 
 // ExportMessages returns the messages of a gateway behind a place, in the order
-// in which they came into the log. It costs limit reads at most.
+// in which they came into the log: of limit rows at most, and of fewer when they are
+// large ([rows.Page]). It costs a read for each row.
 func (s *Store) ExportMessages(ctx context.Context, g string, after iris.ExportPlace, limit int) (iris.ExportPage, error) {
 	q := s.gateway(g).Collection("messages").
 		OrderBy("cursor", firestore.Asc).OrderBy("ts", firestore.Asc).OrderBy("id", firestore.Asc).Limit(limit)
 	if after != (iris.ExportPlace{}) {
 		q = q.StartAfter(after.Cursor, rows.Time(after.At), after.ID)
 	}
-	docs, err := list[messageDoc](ctx, s, "messages", q)
-	if err != nil {
+	page := rows.MessagePage(limit)
+	if err := read(ctx, s, "messages", q, func(doc messageDoc) bool { return page.Take(doc.noun()) }); err != nil {
 		return iris.ExportPage{}, wrap(ctx, err, "exporting the messages of %s", g)
 	}
-	return rows.ExportPage(nouns(docs, messageDoc.noun), limit, time.Now()), nil
+	return rows.ExportPage(page, time.Now()), nil
 }
 
 // CountMessages counts the messages of a gateway, tombstones left out. It costs

@@ -6,17 +6,14 @@ import (
 
 	"cloud.google.com/go/firestore"
 
+	"iris-gateway/cloudstore/internal/rows"
 	"iris-gateway/iris"
 )
 
-// relisten is after how many entries [Store.Follow] returns: the client keeps
-// all that a listener has seen in memory (log.md, "Tail").
-const relisten = 128
-
 // Follow delivers the entries after the cursor that another writer added, in
 // order, as they come. It returns nil when the context has ended or 128 entries
-// were delivered (listen anew then from what is known), and an error when the
-// listener broke, which some codes do for good.
+// were delivered, fewer if they are large ([rows.Heard]; listen anew then from what is
+// known), and an error when the listener broke, which some codes do for good.
 //
 // Only added documents count: a guard and a scrub change entries too. It costs
 // one read for each entry of others, and one when there is none.
@@ -28,7 +25,8 @@ func (s *Store) Follow(ctx context.Context, g string, after int64, writer string
 		OrderBy("cursor", firestore.Asc).Snapshots(listening)
 	defer it.Stop()
 	var caught int64
-	for delivered, first := 0, true; delivered < relisten; first = false {
+	var all rows.Heard
+	for first := true; !all.Enough(); first = false {
 		snap, err := it.Next()
 		var batch []iris.Entry
 		if err == nil {
@@ -45,7 +43,7 @@ func (s *Store) Follow(ctx context.Context, g string, after int64, writer string
 			return wrap(ctx, err, "following %s", g)
 		}
 		if len(batch) > 0 {
-			delivered += len(batch)
+			all.Add(batch)
 			deliver(batch)
 		}
 	}

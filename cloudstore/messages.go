@@ -2,7 +2,6 @@ package cloudstore
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"cloud.google.com/go/firestore"
@@ -42,10 +41,11 @@ func (s *Store) MediaMessages(ctx context.Context, g, media string, limit int) (
 	return ids, nil
 }
 
-// History returns the newest limit messages of a lane that began before the
-// given one (nil: the newest of all), oldest first, without tombstones and what
-// has expired, and whether there are older ones. Messages are sorted by time,
-// then id. It costs limit+1 reads at most, and those of expired rows that the
+// History returns the newest messages of a lane that began before the given one
+// (nil: the newest of all), oldest first, without tombstones and what has expired,
+// and whether there are older ones: limit at most, and fewer when they say more than
+// [iris.HistoryBytes], but one at least if there is any. Messages are sorted by time,
+// then id. It costs a read for each and one more, and those of expired rows that the
 // database has not removed yet.
 func (s *Store) History(ctx context.Context, g string, lane iris.Lane, before *iris.Message, limit int) (msgs []iris.Message, more bool, err error) {
 	if limit <= 0 {
@@ -55,30 +55,26 @@ func (s *Store) History(ctx context.Context, g string, lane iris.Lane, before *i
 		Where("lane", "==", laneID(lane)).Where("deleted", "==", false).
 		OrderBy("ts", firestore.Desc).OrderBy("id", firestore.Desc).
 		Limit(limit + 1)
+	page := rows.NewHistory(limit, time.Now())
 	for range expiredPages {
-		page := q
 		if before != nil {
-			page = q.StartAfter(rows.Time(before.At), before.ID)
+			q = q.StartAfter(rows.Time(before.At), before.ID)
 		}
-		docs, err := list[messageDoc](ctx, s, "messages", page)
+		last, n, room := iris.Message{}, 0, true
+		err := read(ctx, s, "messages", q, func(doc messageDoc) bool {
+			last, n = doc.noun(), n+1
+			room = page.Take(last)
+			return room
+		})
 		if err != nil {
 			return nil, false, wrap(ctx, err, "reading the history of %s", g)
 		}
-		read := nouns(docs, messageDoc.noun)
-		for _, m := range read {
-			if rows.Shown(m, time.Now()) {
-				msgs = append(msgs, m)
-			}
-		}
-		if len(msgs) > limit || len(read) <= limit {
+		if !room || n <= limit {
 			break
 		}
-		before = &read[len(read)-1]
+		before = &last
 	}
-	if len(msgs) > limit {
-		msgs, more = msgs[:limit], true
-	}
-	slices.Reverse(msgs)
+	msgs, more = page.Page()
 	return msgs, more, nil
 }
 

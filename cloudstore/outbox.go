@@ -23,17 +23,20 @@ func (s *Store) Head(ctx context.Context, g string) (iris.Entry, error) {
 	return newest[0].noun(), nil
 }
 
-// Entries returns the first limit entries after the cursor, ascending. It costs
-// one read for each.
+// Entries returns the first entries after the cursor, ascending: limit at most,
+// and fewer when they are large ([rows.Page]), but one at least if there is any. It
+// costs one read for each.
 func (s *Store) Entries(ctx context.Context, g string, after int64, limit int) ([]iris.Entry, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
-	docs, err := list[entryDoc](ctx, s, "outbox", s.outbox(g).Where("cursor", ">", after).OrderBy("cursor", firestore.Asc).Limit(limit))
+	page := rows.EntryPage(limit)
+	err := read(ctx, s, "outbox", s.outbox(g).Where("cursor", ">", after).OrderBy("cursor", firestore.Asc).Limit(limit),
+		func(doc entryDoc) bool { return page.Take(doc.noun()) })
 	if err != nil {
 		return nil, wrap(ctx, err, "reading the entries of %s after %d", g, after)
 	}
-	return nouns(docs, entryDoc.noun), nil
+	return page.Rows, nil
 }
 
 // Entry returns the entry at the cursor and whether the log has it. It costs one
@@ -79,41 +82,4 @@ func (s *Store) Append(ctx context.Context, g string, c iris.Commit) error {
 		return fmt.Errorf("%w: %w", outcome(err), wrap(ctx, err, "appending entry %d to %s", c.Entry.Cursor, g))
 	}
 	return nil
-}
-
-// list reads a query to its end.
-func list[D any](ctx context.Context, s *Store, purpose string, q firestore.Query) ([]D, error) {
-	snaps, err := q.Documents(ctx).GetAll()
-	if err != nil {
-		return nil, err
-	}
-	s.spend(Read, purpose, max(1, len(snaps)))
-	docs := make([]D, len(snaps))
-	for i, snap := range snaps {
-		if err := snap.DataTo(&docs[i]); err != nil {
-			return nil, fmt.Errorf("%s: %w", snap.Ref.Path, err)
-		}
-	}
-	return docs, nil
-}
-
-// get reads one document.
-func get[D any](ctx context.Context, s *Store, ref *firestore.DocumentRef) (doc D, err error) {
-	snap, err := ref.Get(ctx)
-	s.spend(Read, ref.Parent.ID, 1)
-	if err != nil {
-		return doc, err
-	}
-	if err := snap.DataTo(&doc); err != nil {
-		return doc, fmt.Errorf("%s: %w", ref.Path, err)
-	}
-	return doc, nil
-}
-
-func nouns[D, N any](docs []D, noun func(D) N) []N {
-	var out []N
-	for _, doc := range docs {
-		out = append(out, noun(doc))
-	}
-	return out
 }

@@ -33,16 +33,18 @@ func (doc *pushDoc) noun() iris.PushState {
 	}
 }
 
-// NotifyEntries returns the newest limit entries after the cursor that deserve
-// a push, newest first (log.md, "Push"). It costs one read for each, at least
-// one.
+// NotifyEntries returns the newest entries after the cursor that deserve a push,
+// newest first (log.md, "Push"): limit at most, and fewer when they are large
+// ([rows.Page]). It costs one read for each, at least one.
 func (s *Store) NotifyEntries(ctx context.Context, g string, after int64, limit int) ([]iris.Entry, error) {
-	docs, err := list[entryDoc](ctx, s, "outbox", s.outbox(g).
-		Where("notify", "==", true).Where("cursor", ">", after).OrderBy("cursor", firestore.Desc).Limit(limit))
+	page := rows.NotifyPage(limit)
+	err := read(ctx, s, "outbox", s.outbox(g).
+		Where("notify", "==", true).Where("cursor", ">", after).OrderBy("cursor", firestore.Desc).Limit(limit),
+		func(doc entryDoc) bool { return page.Take(doc.noun()) })
 	if err != nil {
 		return nil, wrap(ctx, err, "reading the entries of %s to push after %d", g, after)
 	}
-	return nouns(docs, entryDoc.noun), nil
+	return page.Rows, nil
 }
 
 // NotePush notes what became of a push: how far the device was reached by push,

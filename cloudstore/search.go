@@ -18,8 +18,8 @@ const countLimit = 1000
 
 // Search returns a page of the messages that have a term and are accepted,
 // newest first. It costs a read for each row that it looks at, SearchRows at
-// most, and one for each term when there are several: of these it takes the
-// rarest.
+// most and fewer when they are large ([rows.Page]), and one for each term when there
+// are several: of these it takes the rarest.
 func (s *Store) Search(ctx context.Context, g string, q iris.Search) (iris.Found, error) {
 	if len(q.Terms) == 0 {
 		return iris.Found{}, nil
@@ -29,13 +29,14 @@ func (s *Store) Search(ctx context.Context, g string, q iris.Search) (iris.Found
 		return iris.Found{}, wrap(ctx, err, "counting what search terms find in %s", g)
 	}
 	// Not the terms, which are most of a row, nor what is not looked at.
-	docs, err := list[messageDoc](ctx, s, "messages", s.having(g, q, term).
+	page := rows.MessagePage(iris.SearchRows)
+	err = read(ctx, s, "messages", s.having(g, q, term).
 		Select("id", "lane", "chat_id", "thread_id", "role", "kind", "text", "ts", "cursor", "deleted", "expires").
-		Limit(iris.SearchRows))
+		Limit(iris.SearchRows), func(doc messageDoc) bool { return page.Take(doc.noun()) })
 	if err != nil {
 		return iris.Found{}, wrap(ctx, err, "searching %s", g)
 	}
-	return rows.Found(nouns(docs, messageDoc.noun), q.Accept, time.Now()), nil
+	return rows.Found(page, q.Accept, time.Now()), nil
 }
 
 // having asks for the messages that have a term, where q looks, newest first.

@@ -124,10 +124,7 @@ func TestDeleteMessages(t *testing.T) {
 // dense fails if the log has a hole.
 func (w *world) dense() []iris.Entry {
 	w.Helper()
-	entries, err := w.store.Entries(w.Context(), w.g, 0, 1_000_000)
-	if err != nil {
-		w.Fatal(err)
-	}
+	entries := logOf(w.T, w.store, w.g, 0)
 	for i, e := range entries {
 		if e.Cursor != entries[0].Cursor+int64(i) {
 			w.Fatalf("entry %d follows %d", e.Cursor, entries[i-1].Cursor)

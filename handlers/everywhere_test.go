@@ -122,10 +122,9 @@ func dumpRows(t testing.TB, s store) string {
 	gateways, err := s.Gateways(ctx)
 	put(gateways, err)
 	for _, gw := range gateways {
-		entries, err := s.Entries(ctx, gw.ID, 0, 1_000_000)
 		lanes, ids := map[iris.Lane]bool{}, map[string]bool{}
-		for _, e := range entries {
-			put(e, err)
+		for _, e := range logOf(t, s, gw.ID, 0) {
+			put(e, nil)
 			for _, l := range e.Lanes {
 				lanes[l] = true
 			}
@@ -140,11 +139,16 @@ func dumpRows(t testing.TB, s store) string {
 		put(s.Devices(ctx, gw.ID))
 		put(s.Deletions(ctx, gw.ID))
 		for l := range lanes {
-			messages, _, err := s.History(ctx, gw.ID, l, nil, 1_000_000)
+			messages, more, err := s.History(ctx, gw.ID, l, nil, 1_000_000)
 			put(messages, err)
+			if more {
+				t.Fatalf("%v has more than a page of history: look at the others, too", l)
+			}
 		}
 		for id := range ids {
-			put(s.Messages(ctx, gw.ID, []string{id}))
+			if m, err := s.Message(ctx, gw.ID, id); iris.ErrorCode(err) != iris.CodeNotFound {
+				put(m, err)
+			}
 		}
 	}
 	return out.String()

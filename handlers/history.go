@@ -27,7 +27,6 @@ func (d *deviceSession) handleHistory(ctx context.Context, req wire.Request) err
 	if err != nil {
 		return err
 	}
-	messages, more = onePage(messages, more)
 	frame := wire.Encode(lane, historyPage(messages, more))
 	var gone bool
 	err = d.gateway.Call(ctx, func(a *hub.Actor) {
@@ -48,27 +47,6 @@ func (d *deviceSession) handleHistory(ctx context.Context, req wire.Request) err
 		return unknownLane(lane)
 	}
 	return err
-}
-
-// maxHistoryBytes bounds the texts of a page: all that waits for a device must
-// fit its queue, however it is written in JSON.
-const maxHistoryBytes = 512 << 10
-
-// onePage leaves out the oldest of the messages that are too much for a page. One
-// always fits.
-func onePage(messages []iris.Message, more bool) ([]iris.Message, bool) {
-	const each = 512 // for all but texts and names
-	size := 0
-	for i, m := range slices.Backward(messages) {
-		size += each + len(m.Text) + len(m.Reasoning)
-		for _, medium := range m.Media {
-			size += each + len(medium.Filename)
-		}
-		if size > maxHistoryBytes && i < len(messages)-1 {
-			return messages[i+1:], true
-		}
-	}
-	return messages, more
 }
 
 func historyPage(messages []iris.Message, more bool) wire.History {

@@ -25,10 +25,7 @@ func TestStaleAppender(t *testing.T) {
 	if f := witness.next("message"); f.text("text") != "stale" {
 		t.Errorf("message = %v", f)
 	}
-	entries, err := s.Entries(t.Context(), g, 0, 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := logOf(t, s, g, 0)
 	for i, e := range entries {
 		if want := entries[len(entries)-1].First + int64(i); e.Cursor != want {
 			t.Fatalf("the log has entry %d where %d should be", e.Cursor, want)

@@ -148,16 +148,28 @@ func types(frames []frame) []string {
 	return list
 }
 
+// logOf reads a log from behind a cursor to its end.
+func logOf(t testing.TB, s store, g string, after int64) (all []iris.Entry) {
+	t.Helper()
+	for {
+		page, err := s.Entries(t.Context(), g, after, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page) == 0 {
+			return all
+		}
+		all = append(all, page...)
+		after = page[len(page)-1].Cursor
+	}
+}
+
 // logged returns the types of the frames and the kinds of the inbound that are
 // in the log after a cursor.
 func (w *world) logged(after int64) (frames, inbound []string) {
 	w.Helper()
 	frames, inbound = []string{}, []string{}
-	entries, err := w.store.Entries(w.Context(), w.g, after, 1000)
-	if err != nil {
-		w.Fatal(err)
-	}
-	for _, e := range entries {
+	for _, e := range logOf(w.T, w.store, w.g, after) {
 		for _, raw := range e.Frames {
 			var f frame
 			if err := json.Unmarshal([]byte(raw), &f); err != nil {

@@ -33,6 +33,11 @@ type Message struct {
 	Terms      []string  // what search finds it by; filled in by the commit, never read
 }
 
+// HistoryBytes bounds what the messages of a page of history say: however it is
+// written in JSON, it has to fit the queue of the device that asked. A page of one
+// message is as large as that is.
+const HistoryBytes = 512 << 10
+
 // MediaIDs returns the ids of the message's media.
 func (m Message) MediaIDs() []string {
 	var ids []string

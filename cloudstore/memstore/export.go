@@ -12,7 +12,8 @@ import (
 )
 
 // ExportMessages returns the messages of a gateway behind a place, in the order
-// in which they came into the log.
+// in which they came into the log: of limit rows at most, and of fewer when they are
+// large ([rows.Page]).
 func (s *Store) ExportMessages(ctx context.Context, g string, after iris.ExportPlace, limit int) (iris.ExportPage, error) {
 	if err := alive(ctx); err != nil {
 		return iris.ExportPage{}, err
@@ -26,11 +27,13 @@ func (s *Store) ExportMessages(ctx context.Context, g string, after iris.ExportP
 		}
 	}
 	slices.SortFunc(found, func(a, b iris.Message) int { return exported(rows.ExportPlace(a), rows.ExportPlace(b)) })
-	found = found[:min(len(found), limit)]
-	for i := range found {
-		found[i] = rows.Message(found[i])
+	page := rows.MessagePage(limit)
+	for _, m := range found {
+		if !page.Take(rows.Message(m)) {
+			break
+		}
 	}
-	return rows.ExportPage(found, limit, s.Now()), nil
+	return rows.ExportPage(page, s.Now()), nil
 }
 
 // exported sorts places of an export.

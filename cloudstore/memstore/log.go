@@ -10,9 +10,6 @@ import (
 	"iris-gateway/iris"
 )
 
-// relisten is after how many entries [Store.Follow] returns (log.md, "Tail").
-const relisten = 128
-
 // Head returns the newest entry of g's log, the zero Entry when it is empty.
 func (s *Store) Head(ctx context.Context, g string) (iris.Entry, error) {
 	if err := alive(ctx); err != nil {
@@ -27,9 +24,10 @@ func (s *Store) Head(ctx context.Context, g string) (iris.Entry, error) {
 	return rows.Entry(*gw.entries[len(gw.entries)-1]), nil
 }
 
-// Entries returns the first limit entries after the cursor, ascending.
+// Entries returns the first entries after the cursor, ascending: limit at most,
+// and fewer when they are large ([rows.Page]), but one at least if there is any.
 func (s *Store) Entries(ctx context.Context, g string, after int64, limit int) ([]iris.Entry, error) {
-	if err := alive(ctx); err != nil {
+	if err := alive(ctx); err != nil || limit <= 0 {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -39,14 +37,13 @@ func (s *Store) Entries(ctx context.Context, g string, after int64, limit int) (
 	if found {
 		from++
 	}
-	var out []iris.Entry
+	page := rows.EntryPage(limit)
 	for _, e := range gw.entries[from:] {
-		if len(out) >= limit {
+		if !page.Take(rows.Entry(*e)) {
 			break
 		}
-		out = append(out, rows.Entry(*e))
 	}
-	return out, nil
+	return page.Rows, nil
 }
 
 // Entry returns the entry at the cursor and whether the log has it.
@@ -117,16 +114,17 @@ func (s *Store) write(u *undo, gw *gateway, c iris.Commit) error {
 
 // Follow delivers the entries after the cursor that another writer added, in
 // order, as they come. It returns nil when the context has ended or 128 entries
-// were delivered (listen anew then from what is known).
+// were delivered, fewer if they are large ([rows.Heard]; listen anew then from what is
+// known).
 func (s *Store) Follow(ctx context.Context, g string, after int64, writer string, deliver func([]iris.Entry)) error {
-	for delivered := 0; delivered < relisten; {
+	for all := (rows.Heard{}); !all.Enough(); {
 		if ctx.Err() != nil {
 			return nil
 		}
 		batch, last, added := s.news(g, after, writer)
 		after = last
 		if len(batch) > 0 {
-			delivered += len(batch)
+			all.Add(batch)
 			deliver(batch)
 			continue
 		}

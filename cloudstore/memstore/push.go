@@ -7,22 +7,23 @@ import (
 	"iris-gateway/iris"
 )
 
-// NotifyEntries returns the newest limit entries after the cursor that deserve
-// a push, newest first (log.md, "Push").
+// NotifyEntries returns the newest entries after the cursor that deserve a push,
+// newest first (log.md, "Push"): limit at most, and fewer when they are large
+// ([rows.Page]).
 func (s *Store) NotifyEntries(ctx context.Context, g string, after int64, limit int) ([]iris.Entry, error) {
 	if err := alive(ctx); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []iris.Entry
+	page := rows.NotifyPage(limit)
 	entries := s.at(g).entries
-	for i := len(entries) - 1; i >= 0 && len(out) < limit && entries[i].Cursor > after; i-- {
+	for i := len(entries) - 1; i >= 0 && !page.Full() && entries[i].Cursor > after; i-- {
 		if entries[i].Notify {
-			out = append(out, rows.Entry(*entries[i]))
+			page.Take(rows.Entry(*entries[i]))
 		}
 	}
-	return out, nil
+	return page.Rows, nil
 }
 
 // NotePush notes what became of a push: how far the device was reached by push,

@@ -129,9 +129,11 @@ func (s *Store) MediaMessages(ctx context.Context, g, media string, limit int) (
 	return ids, nil
 }
 
-// History returns the newest limit messages of a lane that began before the
-// given one (nil: the newest of all), oldest first, without tombstones and what
-// has expired, and whether there are older ones. Messages are sorted by time, then id.
+// History returns the newest messages of a lane that began before the given one
+// (nil: the newest of all), oldest first, without tombstones and what has expired,
+// and whether there are older ones: limit at most, and fewer when they say more than
+// [iris.HistoryBytes], but one at least if there is any. Messages are sorted by time,
+// then id.
 func (s *Store) History(ctx context.Context, g string, lane iris.Lane, before *iris.Message, limit int) (msgs []iris.Message, more bool, err error) {
 	if err := alive(ctx); err != nil {
 		return nil, false, err
@@ -141,17 +143,21 @@ func (s *Store) History(ctx context.Context, g string, lane iris.Lane, before *i
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.Now()
+	var all []iris.Message
 	for _, m := range s.at(g).messages {
-		if m.Lane == lane && rows.Shown(m, now) && (before == nil || older(m, rows.Message(*before)) < 0) {
-			msgs = append(msgs, rows.Message(m))
+		if m.Lane == lane && !m.Deleted && (before == nil || older(m, rows.Message(*before)) < 0) {
+			all = append(all, m)
 		}
 	}
-	slices.SortFunc(msgs, older)
-	if len(msgs) > limit {
-		return msgs[len(msgs)-limit:], true, nil
+	slices.SortFunc(all, older)
+	page := rows.NewHistory(limit, s.Now())
+	for _, m := range slices.Backward(all) {
+		if !page.Take(rows.Message(m)) {
+			break
+		}
 	}
-	return msgs, false, nil
+	msgs, more = page.Page()
+	return msgs, more, nil
 }
 
 // older sorts messages as history shows them.

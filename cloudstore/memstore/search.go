@@ -10,7 +10,8 @@ import (
 )
 
 // Search returns a page of the messages that have a term and are accepted,
-// newest first. It looks at SearchRows rows at most that have the rarest term.
+// newest first. It looks at SearchRows rows at most, and fewer when they are large
+// ([rows.Page]), that have the rarest term.
 func (s *Store) Search(ctx context.Context, g string, q iris.Search) (iris.Found, error) {
 	if err := alive(ctx); err != nil {
 		return iris.Found{}, err
@@ -22,10 +23,13 @@ func (s *Store) Search(ctx context.Context, g string, q iris.Search) (iris.Found
 	gw := s.at(g)
 	newest := gw.newest(q, gw.rarest(q))
 	s.mu.Unlock()
-	for i := range newest {
-		newest[i] = rows.Message(newest[i])
+	page := rows.MessagePage(iris.SearchRows)
+	for _, m := range newest {
+		if !page.Take(rows.Message(m)) {
+			break
+		}
 	}
-	return rows.Found(newest, q.Accept, s.Now()), nil
+	return rows.Found(page, q.Accept, s.Now()), nil
 }
 
 // rarest returns the term that the fewest messages have, where q looks.

@@ -17,7 +17,9 @@ import (
 )
 
 // Store is what *cloudstore.Store and *memstore.Store have in common. Only the
-// suite needs all of it; users of a store name the few methods they use.
+// suite needs all of it; users of a store name the few methods they use. What brings
+// a page of rows (Entries, NotifyEntries, History, Search, ExportMessages) bounds it
+// by the rows' number and by their bytes; there is a row in it if there is any.
 type Store interface {
 	Head(ctx context.Context, g string) (iris.Entry, error)
 	Entries(ctx context.Context, g string, after int64, limit int) ([]iris.Entry, error)
@@ -81,6 +83,8 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"empty log", testEmptyLog},
 		{"entry comes back as it was", testEntryRoundTrip},
 		{"entries are in order", testEntriesOrder},
+		{"pages of large entries", testLargeEntries},
+		{"pages of large messages", testLargeMessages},
 		{"taken cursor refuses", testTakenCursor},
 		{"guard must exist", testGuard},
 		{"drop must exist", testDrop},
@@ -122,6 +126,7 @@ func Run(t *testing.T, open func(t *testing.T) Store) {
 		{"follow resumes", testFollowResumes},
 		{"follow passes over changes", testFollowOnlyAdded},
 		{"follow ends after 128", testFollowRelisten},
+		{"follow ends after large entries", testFollowLarge},
 		{"follow ends with its context", testFollowEnds},
 		{"two followers", testFollowTwo},
 

@@ -24,6 +24,7 @@ type Media interface {
 // Store is what is read and rewritten outside of the log's commits.
 type Store interface {
 	Scrub(ctx context.Context, gateway string, t iris.Touching, edit func(iris.Entry) (iris.Entry, bool)) error
+	// History returns a page of a lane's messages. An empty one is the last.
 	History(ctx context.Context, gateway string, lane iris.Lane, before *iris.Message, limit int) ([]iris.Message, bool, error)
 	MediaMessages(ctx context.Context, gateway, media string, limit int) ([]string, error)
 	Channels(ctx context.Context, gateway string) ([]iris.Channel, error)

@@ -21,6 +21,8 @@ import (
 type Log interface {
 	Head(ctx context.Context, gateway string) (iris.Entry, error)
 	Entry(ctx context.Context, gateway string, cursor int64) (iris.Entry, bool, error)
+	// Entries returns the first entries after a cursor, limit at most. A page of
+	// large ones is shorter: only an empty one is the end.
 	Entries(ctx context.Context, gateway string, after int64, limit int) ([]iris.Entry, error)
 	Append(ctx context.Context, gateway string, c iris.Commit) error
 	Follow(ctx context.Context, gateway string, after int64, writer string, deliver func([]iris.Entry)) error

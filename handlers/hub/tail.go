@@ -9,7 +9,7 @@ import (
 	"iris-gateway/iris"
 )
 
-// pageSize is how many entries one read brings.
+// pageSize is how many entries one read brings. It brings fewer when they are large.
 const pageSize = 200
 
 // take brings entries that this instance did not write, or did not know to

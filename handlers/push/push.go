@@ -45,6 +45,8 @@ type Rows interface {
 // Store is what pushing needs of a store.
 type Store interface {
 	Rows
+	// NotifyEntries returns the newest entries after a cursor that deserve a push,
+	// newest first: limit at most, and fewer when they are large.
 	NotifyEntries(ctx context.Context, gateway string, after int64, limit int) ([]iris.Entry, error)
 }
 

@@ -167,10 +167,17 @@ func (w *world) checkMark(prev, e iris.Entry) {
 
 // checkKept compares what the store keeps with the logbook, in the end.
 func (w *world) checkKept() {
-	kept, err := w.base.Entries(context.Background(), gatewayID, 0, 1<<20)
-	if err != nil || len(kept) == 0 {
-		w.failf("the log is empty: %v", err)
-		return
+	var kept []iris.Entry
+	for after := int64(0); ; after = kept[len(kept)-1].Cursor {
+		page, err := w.base.Entries(context.Background(), gatewayID, after, 1000)
+		if err != nil || len(page) == 0 && len(kept) == 0 {
+			w.failf("the log is empty: %v", err)
+			return
+		}
+		if len(page) == 0 {
+			break
+		}
+		kept = append(kept, page...)
 	}
 	if first, head := kept[0].Cursor, kept[len(kept)-1].Cursor; first != w.log.first() || head != w.log.head() {
 		w.failf("the store keeps %d … %d, want %d … %d", first, head, w.log.first(), w.log.head())

@@ -38,6 +38,12 @@ func Expired(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }
 // Shown reports whether a message is in the history: no tombstone, not expired.
 func Shown(m iris.Message, now time.Time) bool { return !m.Deleted && !Expired(m.Expires, now) }
 
+// Unsaid returns a message without what it says.
+func Unsaid(m iris.Message) iris.Message {
+	m.Text, m.Reasoning = "", ""
+	return m
+}
+
 // DocID makes a document id of an id that comes from outside. Firestore refuses
 // "__x__", "." and "..", "a/b" is a path, and ids have no more than 1,500
 // bytes; a hash is none of these. The id itself is a field of the document.
@@ -65,11 +71,11 @@ func CompareNewest(a, b iris.Message) int {
 	return ComparePlaces(PlaceOf(a), PlaceOf(b))
 }
 
-// Found makes a page of the first rows, newest first, that a term led to: at
-// most [iris.SearchRows] of them, or all there are.
-func Found(read []iris.Message, accept func(iris.Message) bool, now time.Time) iris.Found {
+// Found makes a page of the first rows, newest first, that a term led to: a full
+// page of [iris.SearchRows] at most, or all there are.
+func Found(page *Page[iris.Message], accept func(iris.Message) bool, now time.Time) iris.Found {
 	var f iris.Found
-	for i, m := range read {
+	for _, m := range page.Rows {
 		if !Shown(m, now) || !accept(m) {
 			continue
 		}
@@ -77,10 +83,10 @@ func Found(read []iris.Message, accept func(iris.Message) bool, now time.Time) i
 			f.More, f.Next = true, PlaceOf(f.Messages[iris.SearchHits-1])
 			return f
 		}
-		f.Messages = append(f.Messages, read[i])
+		f.Messages = append(f.Messages, m)
 	}
-	if len(read) == iris.SearchRows {
-		f.More, f.Next = true, PlaceOf(read[len(read)-1])
+	if page.Full() {
+		f.More, f.Next = true, PlaceOf(page.Rows[len(page.Rows)-1])
 	}
 	return f
 }
@@ -90,14 +96,14 @@ func ExportPlace(m iris.Message) iris.ExportPlace {
 	return iris.ExportPlace{Cursor: m.Cursor, At: m.At, ID: m.ID}
 }
 
-// ExportPage makes a page of the rows that a store read, limit at most.
-func ExportPage(read []iris.Message, limit int, now time.Time) iris.ExportPage {
+// ExportPage makes a page of an export of the rows that a store read.
+func ExportPage(read *Page[iris.Message], now time.Time) iris.ExportPage {
 	var page iris.ExportPage
-	if len(read) == 0 {
+	if len(read.Rows) == 0 {
 		return page
 	}
-	page.Last, page.More = ExportPlace(read[len(read)-1]), len(read) == limit
-	for _, m := range read {
+	page.Last, page.More = ExportPlace(read.Rows[len(read.Rows)-1]), read.Full()
+	for _, m := range read.Rows {
 		if Shown(m, now) {
 			page.Messages = append(page.Messages, m)
 		}
