@@ -55,11 +55,13 @@ func (s *Store) Deletions(ctx context.Context, g string) ([]iris.Deletion, error
 	return out, nil
 }
 
-// scrubPage is how many entries are read at once, and maxAny how many values
-// one query may ask for (Firestore's limit of a disjunction).
+// scrubPage is how many entries one query finds, so that no stream stays open for
+// long; maxAny is how many values one may ask for (Firestore's limit of a
+// disjunction), and rowsAtOnce how many messages are read at once.
 const (
-	scrubPage = 100
-	maxAny    = 30
+	scrubPage  = 100
+	maxAny     = 30
+	rowsAtOnce = 20
 )
 
 // Scrub rewrites the entries that touch some of the messages or lanes, oldest
@@ -87,25 +89,24 @@ func (s *Store) Scrub(ctx context.Context, g string, t iris.Touching, edit func(
 	return nil
 }
 
-// scrub rewrites the entries that a query finds. They are paged by their ids,
-// which needs no index of its own.
+// scrub rewrites the entries that a query finds, each as it comes: all of a page
+// may be more than there is memory. They are paged by their ids, which needs no index
+// of its own.
 func (s *Store) scrub(ctx context.Context, g string, q firestore.Query, edit func(iris.Entry) (iris.Entry, bool)) error {
 	q = q.OrderBy(firestore.DocumentID, firestore.Asc).Limit(scrubPage)
 	for page := q; ; {
-		snaps, err := page.Documents(ctx).GetAll()
+		n, last := 0, ""
+		err := each(ctx, s, "outbox", page, func(snap *firestore.DocumentSnapshot) (more bool, err error) {
+			n, last = n+1, snap.Ref.ID
+			return true, s.rewrite(ctx, snap, edit)
+		})
 		if err != nil {
-			return wrap(ctx, err, "looking for what to scrub in %s", g)
+			return wrap(ctx, err, "scrubbing the log of %s behind %q", g, last)
 		}
-		s.spend(Read, "outbox", max(1, len(snaps)))
-		for _, snap := range snaps {
-			if err := s.rewrite(ctx, snap, edit); err != nil {
-				return wrap(ctx, err, "scrubbing %s", snap.Ref.Path)
-			}
-		}
-		if len(snaps) < scrubPage {
+		if n < scrubPage {
 			return nil
 		}
-		page = q.StartAfter(snaps[len(snaps)-1].Ref.ID)
+		page = q.StartAfter(last)
 	}
 }
 
@@ -149,12 +150,21 @@ func fieldOf(list []string) any {
 	return list
 }
 
-// Messages returns the messages with these ids, tombstones too, in no order;
-// those that do not exist are left out. It costs one read for each.
+// Messages returns the messages with these ids, tombstones too, without what they
+// say, in no order; those that do not exist are left out. It costs one read for each.
 func (s *Store) Messages(ctx context.Context, g string, ids []string) ([]iris.Message, error) {
-	if len(ids) == 0 {
-		return nil, nil
+	var out []iris.Message
+	for some := range slices.Chunk(ids, rowsAtOnce) {
+		found, err := s.someMessages(ctx, g, some)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
 	}
+	return out, nil
+}
+
+func (s *Store) someMessages(ctx context.Context, g string, ids []string) ([]iris.Message, error) {
 	refs := make([]*firestore.DocumentRef, len(ids))
 	for i, id := range ids {
 		refs[i] = s.message(g, id)
@@ -173,7 +183,7 @@ func (s *Store) Messages(ctx context.Context, g string, ids []string) ([]iris.Me
 		if err := snap.DataTo(&doc); err != nil {
 			return nil, wrap(ctx, err, "reading %s", snap.Ref.Path)
 		}
-		out = append(out, doc.noun())
+		out = append(out, rows.Unsaid(doc.noun()))
 	}
 	return out, nil
 }

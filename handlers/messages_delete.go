@@ -132,11 +132,16 @@ func (d *deviceSession) nameGiver(ctx context.Context, lane iris.Lane, rows []ir
 		}
 		return strings.Compare(a.ID, b.ID)
 	})
-	before, _, err := d.server.cfg.Store.History(ctx, d.gateway.ID, lane, &first, 1)
+	store := d.server.cfg.Store
+	before, _, err := store.History(ctx, d.gateway.ID, lane, &first, 1)
 	if err != nil || len(before) > 0 {
 		return "", err
 	}
-	return threadName(first.Text), nil
+	first, err = store.Message(ctx, d.gateway.ID, first.ID)
+	if first.Deleted || iris.ErrorCode(err) == iris.CodeNotFound { // meanwhile, by somebody who knows the name
+		return "", nil
+	}
+	return threadName(first.Text), err
 }
 
 // decide begins the deletion: from this entry on the messages are gone, and the

@@ -66,9 +66,15 @@ type DeviceStore interface {
 // MessageStore keeps the history.
 type MessageStore interface {
 	Message(ctx context.Context, gateway, id string) (iris.Message, error)
+	// Messages returns those of the messages that there are, without what they say.
 	Messages(ctx context.Context, gateway string, ids []string) ([]iris.Message, error)
+	// History returns a page of a lane's messages, oldest first, and whether there
+	// are older ones: limit at most, and no more than say [iris.HistoryBytes]
+	// together, but one at least if there is any.
 	History(ctx context.Context, gateway string, lane iris.Lane, before *iris.Message, limit int) ([]iris.Message, bool, error)
 	Search(ctx context.Context, gateway string, q iris.Search) (iris.Found, error)
+	// ExportMessages returns a page of all messages: of limit rows at most, and of
+	// fewer when they are large. Whether it is the last one, it says.
 	ExportMessages(ctx context.Context, gateway string, after iris.ExportPlace, limit int) (iris.ExportPage, error)
 	CountMessages(ctx context.Context, gateway string) (int, error)
 }

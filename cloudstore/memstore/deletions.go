@@ -88,8 +88,8 @@ func (s *Store) rewrite(g string, cursor int64, edit func(iris.Entry) (iris.Entr
 	return true
 }
 
-// Messages returns the messages with these ids, tombstones too, in no order;
-// those that do not exist are left out.
+// Messages returns the messages with these ids, tombstones too, without what they
+// say, in no order; those that do not exist are left out.
 func (s *Store) Messages(ctx context.Context, g string, ids []string) ([]iris.Message, error) {
 	if err := alive(ctx); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (s *Store) Messages(ctx context.Context, g string, ids []string) ([]iris.Me
 	var out []iris.Message
 	for _, id := range ids {
 		if m, found := s.at(g).messages[id]; found {
-			out = append(out, rows.Message(m))
+			out = append(out, rows.Unsaid(rows.Message(m)))
 		}
 	}
 	return out, nil

@@ -185,7 +185,7 @@ func testMediaMessages(f *fixture) {
 
 func testMessages(f *fixture) {
 	lane := iris.Lane{ChatID: "c", ThreadID: "t"}
-	kept := iris.Message{ID: "kept", Lane: lane, Role: iris.RoleUser, Text: "text", At: stored(time.Now())}
+	kept := iris.Message{ID: "kept", Lane: lane, Role: iris.RoleUser, Text: "text", Reasoning: "why", At: stored(time.Now())}
 	gone := iris.Message{ID: "gone/1", Lane: lane, Role: iris.RoleAssistant, Text: "text", Reasoning: "why", ReplyTo: "kept", Model: "m", At: kept.At}
 	noError(f.T, f.change(iris.CreateMessage{Message: kept}, iris.CreateMessage{Message: gone}))
 	noError(f.T, f.change(iris.PutMessage{Message: gone.Tombstone()}))
@@ -195,7 +195,9 @@ func testMessages(f *fixture) {
 	noError(f.T, err)
 	slices.SortFunc(found, func(a, b iris.Message) int { return strings.Compare(a.ID, b.ID) })
 	kept.Cursor = 1
-	equal(f, "found", found, []iris.Message{{ID: gone.ID, Lane: lane, Role: iris.RoleAssistant, At: kept.At, Cursor: 2, Deleted: true}, kept})
+	unsaid := kept
+	unsaid.Text, unsaid.Reasoning = "", "" // two hundred of them are asked for at once
+	equal(f, "found", found, []iris.Message{{ID: gone.ID, Lane: lane, Role: iris.RoleAssistant, At: kept.At, Cursor: 2, Deleted: true}, unsaid})
 	found, err = f.Messages(f.ctx, f.g, nil)
 	noError(f.T, err)
 	equal(f, "of no ids", len(found), 0)
