@@ -27,7 +27,7 @@ func openPush(ctx context.Context, cfg Config, st push.Store, m *metrics, tracer
 	case cfg.Push == Off:
 		fcm.Off = "IRIS_PUSH is off"
 	case testing && cfg.FCMEndpoint == "":
-		fcm.Off = "there is no real store, and no IRIS_FCM_ENDPOINT"
+		fcm.Off = "the store is in memory or an emulator"
 		log.Info("push by FCM is off: " + fcm.Off)
 	default:
 		service, err := openFCM(ctx, cfg)

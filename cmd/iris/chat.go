@@ -26,7 +26,7 @@ type chatFlags struct {
 
 func (f *chatFlags) addFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.reasoning, "reasoning", false, "show all of the agent's reasoning, not just its beginning")
-	cmd.Flags().DurationVar(&f.wait, "wait", 10*time.Minute, "through a pipe: how long to wait for each answer")
+	cmd.Flags().DurationVar(&f.wait, "wait", 10*time.Minute, "through a pipe: how long to wait for each answer, 0 for ever")
 }
 
 // options are those of a chat on the streams of a command.
@@ -74,7 +74,7 @@ everywhere; every other / command is the agent's.`,
 	op.addFlags(cmd)
 	flags.addFlags(cmd)
 	cmd.Flags().IntVar(&flags.history, "history", 20, "how many messages to show at the start, up to 200")
-	cmd.Flags().StringVar(&pairURL, "pair", "", "pair this terminal with the iris://pair URL of `URL`")
+	cmd.Flags().StringVar(&pairURL, "pair", "", "pair this terminal: the `URL` that iris pair shows, iris://pair?…")
 	cmd.Flags().StringVar(&gateway, "gateway", "", "id or name of the gateway to pair with; not needed when there is only one")
 	cmd.Flags().StringVar(&name, "name", "", "name of this terminal among the devices (default: terminal on HOST)")
 	return cmd

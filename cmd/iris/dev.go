@@ -84,6 +84,8 @@ func (f devFlags) check() error {
 		return errors.New("--hermes-home, --model and --model-url go with --hermes")
 	case f.hermesHome != "" && (f.model != hermes.Model{}):
 		return errors.New("--hermes-home brings its own model settings: leave --model and --model-url out")
+	case f.port < 0 || f.port > 65535:
+		return fmt.Errorf("--port %d: must be from 0 to 65535", f.port)
 	}
 	return nil
 }
@@ -99,6 +101,9 @@ func dev(ctx context.Context, std streams, f devFlags) (err error) {
 	d := &devRun{std: std, flags: f, dir: dir, style: terminal.StyleFor(std.err)}
 	d.group, d.ctx = errgroup.WithContext(ctx)
 	chatted := d.run()
+	if d.ctx.Err() != nil {
+		chatted = nil // the group says why: the chat only knows that it had to end
+	}
 	stop()
 	err = errors.Join(chatted, d.group.Wait())
 	if err == nil {
@@ -171,6 +176,9 @@ func (d *devRun) run() error {
 		return err
 	}
 	opts := d.flags.chat.options(d.std, device)
+	if opts.Interactive {
+		d.say("/help shows what the agent can do, /quit to leave")
+	}
 	opts.History = 0 // there is none
 	return chatError(chat.Run(d.ctx, opts))
 }
@@ -200,7 +208,7 @@ func (d *devRun) startGateway(token string) error {
 		d.port = port
 		return err
 	case <-d.ctx.Done():
-		return nil // the group knows why
+		return d.ctx.Err() // the group knows why
 	}
 }
 

@@ -28,7 +28,7 @@ func newDevices(std streams) *cobra.Command {
 				return writeJSON(std.out, map[string]any{"devices": list})
 			}
 			if len(list) == 0 {
-				fmt.Fprintln(std.out, "No device yet. Pair one with: iris pair")
+				fmt.Fprintln(std.out, "No device yet. Pair one with: iris pair --gateway "+clean(g.GatewayID))
 				return nil
 			}
 			w := tabwriter.NewWriter(std.out, 0, 0, 2, ' ', 0)

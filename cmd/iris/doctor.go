@@ -44,7 +44,7 @@ func examine(cmd *cobra.Command, on *target, hostToken string) (cfg doctor.Confi
 		return cfg, nil, err
 	}
 	home := gatewayOf(own.URL)
-	address := strings.TrimSuffix(cmp.Or(on.url, os.Getenv("IRIS_URL"), home), "/")
+	address := strings.TrimSuffix(cmp.Or(on.address(), home), "/")
 	cfg = doctor.Config{
 		AdminToken: cmp.Or(on.token, os.Getenv("IRIS_ADMIN_TOKEN")),
 		HostToken:  cmp.Or(hostToken, os.Getenv("IRIS_TOKEN")),

@@ -39,7 +39,8 @@ func newGatewayCreate(std streams) *cobra.Command {
 			style := terminal.StyleFor(std.out)
 			fmt.Fprintf(std.out, "Gateway %s (%s)\n\n", style.Bold(clean(g.Name)), clean(g.GatewayID))
 			fmt.Fprintf(std.out, "Host token, shown only now:\n  %s\n\n", style.Bold(clean(g.HostToken)))
-			fmt.Fprintf(std.out, "%s\n", style.Dim("Give it to hermes as IRIS_TOKEN, and pair a phone with: iris pair --gateway "+clean(g.GatewayID)))
+			fmt.Fprintln(std.out, style.Dim("On the machine with hermes:  iris host install --url "+op.address()+"  (asks for the token)"))
+			fmt.Fprintln(std.out, style.Dim("Then for a phone:  iris pair --gateway "+clean(g.GatewayID)))
 			return nil
 		},
 	}
@@ -112,7 +113,7 @@ one: IRIS_TOKEN=… iris host install, and a restart of hermes.`,
 			}
 			style := terminal.StyleFor(std.out)
 			fmt.Fprintf(std.out, "New host token of %s, shown only now:\n  %s\n\n", clean(g.Name), style.Bold(clean(token)))
-			fmt.Fprintln(std.out, style.Dim("The old one has stopped working. Give hermes the new one: iris host install, then restart it."))
+			fmt.Fprintln(std.out, style.Dim("The old one has stopped working. On the machine with hermes:  IRIS_TOKEN=… iris host install, then hermes gateway restart"))
 			return nil
 		},
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -99,13 +100,7 @@ func (f *hostInstall) plan(cmd *cobra.Command, std streams) (*hostsetup.Plan, er
 	if f.remove {
 		return hostsetup.PlanRemove(home)
 	}
-	opts := hostsetup.Options{Home: home, URL: f.url, Token: f.token}
-	if opts.URL == "" {
-		opts.URL = os.Getenv("IRIS_URL")
-	}
-	if opts.Token == "" {
-		opts.Token = os.Getenv("IRIS_TOKEN")
-	}
+	opts := hostsetup.Options{Home: home, URL: cmp.Or(f.url, os.Getenv("IRIS_URL")), Token: cmp.Or(f.token, os.Getenv("IRIS_TOKEN"))}
 	plan, err := hostsetup.PlanInstall(opts)
 	if errors.Is(err, hostsetup.ErrNoToken) && terminal.Is(std.in) {
 		if opts.Token, err = terminal.Secret(cmd.Context(), std.in, std.err, "Host token of the gateway"); err != nil {

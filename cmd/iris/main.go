@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -64,7 +65,10 @@ func run(ctx context.Context, args []string, std streams) int {
 		fmt.Fprintf(std.err, "iris: %v\nTry \"%s --help\".\n", err, usage.command)
 		return exitUsage
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		return exitFailed // Ctrl-C: the person knows
+		if terminal.Is(std.err) {
+			fmt.Fprintln(std.err) // behind the ^C; the person knows
+		}
+		return exitFailed
 	default:
 		style := terminal.StyleFor(std.err)
 		fmt.Fprintf(std.err, "%s %s\n", style.Bad("iris:"), terminal.Clean(err.Error()))
@@ -84,8 +88,12 @@ func (e *usageError) Unwrap() error { return e.err }
 // newRoot builds the tree of commands.
 func newRoot(std streams) *cobra.Command {
 	root := &cobra.Command{
-		Use:           "iris",
-		Short:         "Iris connects phones to a hermes-agent behind NAT",
+		Use:   "iris",
+		Short: "Iris connects phones to a hermes-agent behind NAT",
+		Long: `Iris connects phones to a hermes-agent behind NAT.
+
+"iris dev" tries it out on this machine. What is marked (operator) works on a
+gateway that runs somewhere: set IRIS_URL and IRIS_ADMIN_TOKEN for it.`,
 		Version:       server.Version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -99,7 +107,20 @@ func newRoot(std streams) *cobra.Command {
 	})
 	root.AddCommand(newDev(std), newGateway(std), newPair(std), newDevices(std), newRevoke(std), newPush(std), newExport(std), newHost(std), newChat(std), newDoctor(std))
 	group(root)
+	root.InitDefaultHelpCmd()
+	if help, _, err := root.Find([]string{"help"}); err == nil {
+		help.Args = helpTopic
+	}
 	return root
+}
+
+// helpTopic wants the name of a command: of anything else cobra would show the
+// help of the command around it.
+func helpTopic(help *cobra.Command, args []string) error {
+	if _, unknown, err := help.Root().Find(args); err != nil || len(unknown) > 0 {
+		return &usageError{help.Root().CommandPath(), fmt.Errorf("there is no command %q", strings.Join(args, " "))}
+	}
+	return nil
 }
 
 // group makes a command that only holds others: alone it shows its help, and
@@ -127,6 +148,9 @@ func args(names ...string) cobra.PositionalArgs {
 			return &usageError{cmd.CommandPath(), fmt.Errorf("%s is missing", names[len(got)])}
 		case len(got) > len(names):
 			return &usageError{cmd.CommandPath(), fmt.Errorf("%q is too much", got[len(names)])}
+		}
+		if i := slices.Index(got, ""); i >= 0 {
+			return &usageError{cmd.CommandPath(), fmt.Errorf("%s is empty", names[i])}
 		}
 		return nil
 	}

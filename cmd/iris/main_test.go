@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -57,11 +58,14 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"gateway", "destroy"}, `there is no command "destroy"`},
 		{[]string{"gateway", "create"}, "NAME is missing"},
 		{[]string{"gateway", "create", "a", "b"}, `"b" is too much`},
+		{[]string{"gateway", "create", ""}, "NAME is empty"},
+		{[]string{"help", "gateway", "destroy"}, `there is no command "gateway destroy"`},
 		{[]string{"gateway", "list"}, "which gateway?"},
 		{[]string{"gateway", "list", "--url", "http://x"}, "set IRIS_ADMIN_TOKEN"},
 		{[]string{"gateway", "list", "--url", "ftp://x", "--admin-token", "t"}, "no gateway address"},
 		{[]string{"pair", "--speed", "9"}, "unknown flag: --speed"},
 		{[]string{"dev", "--model", "x"}, "go with --hermes"},
+		{[]string{"dev", "--port", "65536"}, "must be from 0 to 65535"},
 		{[]string{"chat"}, "not paired yet"},
 		{[]string{"chat", "--pair", "https://example.org"}, "that is no pairing"},
 		{[]string{"chat", "--pair", "iris://pair?url=wss%3A%2F%2Fx%2Fws"}, "in quotes"},
@@ -84,7 +88,7 @@ func TestVersion(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	isolate(t)
-	for _, args := range [][]string{{}, {"--help"}, {"gateway"}, {"dev", "--help"}} {
+	for _, args := range [][]string{{}, {"--help"}, {"gateway"}, {"dev", "--help"}, {"help", "gateway", "create"}} {
 		if code, out, errs := irisCLI(t, "", args...); code != exitDone || !strings.Contains(out, "Usage:") {
 			t.Errorf("iris %v: exit %d, wrote %q and %q", args, code, out, errs)
 		}
@@ -104,7 +108,7 @@ func TestOperator(t *testing.T) {
 	g := gatewaytest.Start(t)
 	t.Setenv("IRIS_URL", "http://"+g.Addr)
 	t.Setenv("IRIS_ADMIN_TOKEN", "wrong")
-	if code, _, errs := irisCLI(t, "", "gateway", "list"); code != exitFailed || !strings.Contains(errs, "admin token missing or wrong") {
+	if code, _, errs := irisCLI(t, "", "gateway", "list"); code != exitFailed || !strings.Contains(errs, "set IRIS_ADMIN_TOKEN to the one") {
 		t.Errorf("wrong token: exit %d, %q", code, errs)
 	}
 	t.Setenv("IRIS_ADMIN_TOKEN", g.Token())
@@ -118,15 +122,18 @@ func TestOperator(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &made); code != exitDone || err != nil || made.HostToken == "" {
 		t.Fatalf("create: exit %d, %q %q", code, out, errs)
 	}
+	if code, out, _ = irisCLI(t, "", "gateway", "create", "third"); code != exitDone || !strings.Contains(out, "iris host install --url http://"+g.Addr+" ") {
+		t.Errorf("create: exit %d, %q", code, out)
+	}
 	code, out, _ = irisCLI(t, "", "gateway", "list")
 	if code != exitDone || !strings.Contains(out, "NAME") || !strings.Contains(out, g.ID) || !strings.Contains(out, made.GatewayID) ||
 		!strings.Contains(out, "never seen") || strings.Contains(out, "\x1b") {
 		t.Errorf("list: exit %d\n%s", code, out)
 	}
-	if code, _, errs = irisCLI(t, "", "pair"); code != exitFailed || !strings.Contains(errs, "there are 2 gateways: say which") {
+	if code, _, errs = irisCLI(t, "", "pair"); code != exitFailed || !strings.Contains(errs, "there are 3 gateways: say which") {
 		t.Errorf("pair: exit %d, %q", code, errs)
 	}
-	if code, _, errs = irisCLI(t, "", "pair", "--gateway", "third"); code != exitFailed || !strings.Contains(errs, `no gateway "third"`) {
+	if code, _, errs = irisCLI(t, "", "pair", "--gateway", "fourth"); code != exitFailed || !strings.Contains(errs, `no gateway "fourth"`) {
 		t.Errorf("pair: exit %d, %q", code, errs)
 	}
 	code, out, errs = irisCLI(t, "", "pair", "--gateway", "test", "--json")
@@ -214,6 +221,21 @@ func TestDev(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "cache", "iris", "*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v (%v)", left, err)
+	}
+}
+
+// When the gateway cannot start, its reason is all that is said.
+func TestDevOnATakenPort(t *testing.T) {
+	isolate(t)
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, port, _ := net.SplitHostPort(taken.Addr().String())
+	code, _, errs := irisCLI(t, "hello\n", "dev", "--port", port)
+	if code != exitFailed || strings.Count(errs, "address already in use") != 1 || strings.Contains(errs, "cannot reach") || strings.Contains(errs, "canceled") {
+		t.Errorf("exit %d, %q", code, errs)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -28,15 +29,12 @@ func (o *operator) addFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.json, "json", false, "write JSON")
 }
 
+// address is where the gateway is, as the flags or the environment say.
+func (o *operator) address() string { return cmp.Or(o.url, os.Getenv("IRIS_URL")) }
+
 // client returns a client with what the flags or the environment say.
 func (o *operator) client(cmd *cobra.Command) (*admin.Client, error) {
-	address, token := o.url, o.token
-	if address == "" {
-		address = os.Getenv("IRIS_URL")
-	}
-	if token == "" {
-		token = os.Getenv("IRIS_ADMIN_TOKEN")
-	}
+	address, token := o.address(), cmp.Or(o.token, os.Getenv("IRIS_ADMIN_TOKEN"))
 	if address == "" {
 		return nil, &usageError{cmd.CommandPath(), errors.New("which gateway? Give --url or set IRIS_URL")}
 	}

@@ -263,7 +263,7 @@ func (c *Client) do(req *http.Request, out any) error {
 		return c.unreachable(err)
 	}
 	if resp.StatusCode >= 300 {
-		return answerError(resp, data)
+		return c.answerError(resp, data)
 	}
 	if out == nil || resp.StatusCode == http.StatusNoContent {
 		return nil
@@ -307,12 +307,12 @@ func (c *Client) unreachable(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	return fmt.Errorf("cannot reach the gateway at %s: %w", c.base, err)
+	return fmt.Errorf("cannot reach the gateway at %s: %w. Is it running, and is that its address? `iris doctor` looks closer", c.base, err)
 }
 
 // answerError reads {"error":{"code","message"}}; something else may sit at
 // the address, such as a proxy.
-func answerError(resp *http.Response, data []byte) error {
+func (c *Client) answerError(resp *http.Response, data []byte) error {
 	var body struct {
 		Error struct {
 			Code    string `json:"code"`
@@ -320,7 +320,10 @@ func answerError(resp *http.Response, data []byte) error {
 		} `json:"error"`
 	}
 	if json.Unmarshal(data, &body) != nil || body.Error.Code == "" {
-		return &Error{Status: resp.StatusCode, Message: "the gateway answers " + resp.Status}
+		return &Error{Status: resp.StatusCode, Message: fmt.Sprintf("%s answers %s, which is no answer of an Iris gateway. Is that its address? `iris doctor` looks closer", c.base, resp.Status)}
+	}
+	if resp.StatusCode == http.StatusUnauthorized { // the gateway's words are for those who write HTTP
+		body.Error.Message = "the gateway has another admin token: set IRIS_ADMIN_TOKEN to the one that it was started with (terraform -chdir=terraform output -raw admin_token)"
 	}
 	return &Error{Status: resp.StatusCode, Code: body.Error.Code, Message: body.Error.Message}
 }

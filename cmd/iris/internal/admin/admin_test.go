@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 
 	"iris-gateway/cmd/iris/internal/admin"
@@ -44,5 +45,19 @@ func TestDeleteGatewayGoesOn(t *testing.T) {
 	}
 	if host, err := c.DeleteGateway(t.Context(), "g/1", nil); host != nil || err != nil {
 		t.Error(host, err)
+	}
+}
+
+// Whatever else answers at an address is told apart from a gateway.
+func TestNoGateway(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.NotFoundHandler())
+	defer srv.Close()
+	c, err := admin.New(srv.URL, "token")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = c.Gateways(t.Context()); err == nil || !strings.Contains(err.Error(), srv.URL+" answers 404 Not Found, which is no answer of an Iris gateway") {
+		t.Error(err)
 	}
 }

@@ -91,7 +91,7 @@ func (c *Client) ExportMedium(ctx context.Context, gateway, media string, offset
 	if resp.StatusCode >= 300 || offset > 0 && resp.StatusCode != http.StatusPartialContent {
 		defer resp.Body.Close()
 		data, _ := io.ReadAll(io.LimitReader(resp.Body, 64<<10)) // what there is of it says enough
-		return nil, answerError(resp, data)
+		return nil, c.answerError(resp, data)
 	}
 	return resp.Body, nil
 }

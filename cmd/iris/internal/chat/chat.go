@@ -119,9 +119,9 @@ func newChat(ctx context.Context, opts Options) *chat {
 	return c
 }
 
-// after is time.After; 0 is for ever.
+// after is time.After; 0 is for ever, and so is less.
 func after(d time.Duration) <-chan time.Time {
-	if d == 0 {
+	if d <= 0 {
 		return nil
 	}
 	return time.After(d)

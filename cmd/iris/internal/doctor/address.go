@@ -80,7 +80,7 @@ func unreachable(err error) (text, todo string) {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "no answer", "look at the service: is it there, and does it start? Its log says why not"
 	default:
-		return cause(err).Error(), "is the gateway running, and is this its address? (terraform output -raw url)"
+		return cause(err).Error(), "is the gateway running, and is this its address? (terraform -chdir=terraform output -raw url)"
 	}
 }
 
@@ -109,7 +109,7 @@ func stranger(res *http.Response) (text, todo string) {
 	case res.StatusCode >= 500:
 		return "answers " + res.Status, "the gateway does not start, or has no room: its log says why"
 	default:
-		return fmt.Sprintf("answers %s to /health, not like a gateway", res.Status), "is this its address? (terraform output -raw url)"
+		return fmt.Sprintf("answers %s to /health, not like a gateway", res.Status), "is this its address? (terraform -chdir=terraform output -raw url)"
 	}
 }
 

@@ -28,7 +28,7 @@ func (e *examination) admin(ctx context.Context) {
 	var answer *admin.Error
 	switch {
 	case errors.As(err, &answer) && answer.Status == http.StatusUnauthorized:
-		e.say("admin token", Failed, "the gateway has another one", "take the one that the gateway was started with (terraform output -raw admin_token)")
+		e.say("admin token", Failed, "the gateway has another one", "take the one that the gateway was started with (terraform -chdir=terraform output -raw admin_token)")
 		return
 	case errors.As(err, &answer) && answer.Status == http.StatusNotFound:
 		e.say("admin token", Warning, "the gateway is older than this command and cannot tell how it is", "deploy a newer one")
@@ -133,7 +133,7 @@ func (e *examination) paired(ctx context.Context, c *admin.Client, g admin.Gatew
 	}
 	switch {
 	case len(list) == 0:
-		e.say("devices", Warning, g.Name+" has none", "pair one: iris pair")
+		e.say("devices", Warning, g.Name+" has none", "pair one: iris pair --gateway "+g.GatewayID)
 	case len(deaf) > 0:
 		e.say("devices", Warning, "the last push did not reach "+strings.Join(deaf, ", "), "open the app there, then: iris push test DEVICE")
 	default:
@@ -153,7 +153,7 @@ func (e *examination) hostToken(ctx context.Context) {
 		text, todo := unreachable(err)
 		e.say("host token", Failed, text, todo)
 	case res.StatusCode == http.StatusUnauthorized:
-		e.say("host token", Failed, said(body, res), "make a new one (iris gateway host-token) and give it to hermes (iris host install)")
+		e.say("host token", Failed, said(body, res), "make a new one (iris gateway host-token) and give it to hermes (IRIS_TOKEN=… iris host install)")
 	case res.StatusCode != http.StatusOK:
 		e.say("host token", Failed, said(body, res), "its log says why")
 	default:

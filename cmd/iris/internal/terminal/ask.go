@@ -19,6 +19,9 @@ func Confirm(ctx context.Context, in io.Reader, out io.Writer, question string) 
 		line, _ := bufio.NewReader(in).ReadString('\n') // what came before an error counts
 		return line, nil
 	})
+	if err == nil && !strings.HasSuffix(line, "\n") {
+		fmt.Fprintln(out) // nobody has ended the line
+	}
 	switch strings.ToLower(strings.TrimSpace(line)) {
 	case "y", "yes":
 		return true, err
@@ -45,7 +48,9 @@ func Secret(ctx context.Context, in io.Reader, out io.Writer, question string) (
 	if ctx.Err() != nil {
 		_ = term.Restore(int(f.Fd()), before) // or the shell shows nothing that is typed
 	}
-	fmt.Fprintln(out)
+	if ctx.Err() == nil {
+		fmt.Fprintln(out)
+	}
 	return strings.TrimSpace(secret), err
 }
 

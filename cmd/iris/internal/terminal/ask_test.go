@@ -12,8 +12,13 @@ import (
 
 func TestConfirm(t *testing.T) {
 	for in, want := range map[string]bool{"y\n": true, " YES \n": true, "n\n": false, "\n": false, "": false, "yeah\n": false, "y": true} {
-		if got, err := terminal.Confirm(t.Context(), strings.NewReader(in), io.Discard, "Do it?"); got != want || err != nil {
+		var out strings.Builder
+		if got, err := terminal.Confirm(t.Context(), strings.NewReader(in), &out, "Do it?"); got != want || err != nil {
 			t.Errorf("%q: %v, %v", in, got, err)
+		}
+		// A person ends the line of the question; at the end of the input nobody does.
+		if strings.HasSuffix(out.String(), "\n") == strings.HasSuffix(in, "\n") {
+			t.Errorf("%q: asked with %q", in, out.String())
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
