@@ -93,7 +93,8 @@ type Config struct {
 	// trusted. Empty elsewhere.
 	Service string `envconfig:"K_SERVICE"`
 
-	// Emulator is the Firestore emulator, which Google's client looks up itself.
+	// Emulator is the Firestore emulator, which Google's client looks up itself;
+	// that of Cloud Storage is STORAGE_EMULATOR_HOST.
 	Emulator string `envconfig:"FIRESTORE_EMULATOR_HOST"`
 }
 

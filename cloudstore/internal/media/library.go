@@ -6,7 +6,8 @@
 // bucket. When it is complete the parts are composed to an object below
 // "media/", and then the row is ready. What is below uploads/ may be removed
 // at any time after [iris.UploadLifetime] by a lifecycle rule; below media/
-// there is nothing that no row names.
+// there is nothing that no row names, but for what has expired: see
+// [Library.Retention].
 package media
 
 import (
