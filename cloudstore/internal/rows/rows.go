@@ -33,7 +33,6 @@ func Entry(e iris.Entry) iris.Entry {
 	}
 	e.Lanes = list(e.Lanes)
 	e.Messages = list(e.Messages)
-	e.At = Time(e.At)
 	return e
 }
 
