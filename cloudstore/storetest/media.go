@@ -284,6 +284,14 @@ func testMediaHost(f *mediaFixture) {
 	_, err = u.Finish(f.ctx, hashOf(other))
 	code(f, err, iris.CodeUnsupported)
 	noError(f.T, u.Abort())
+	for want, other := range map[iris.Code][]byte{iris.CodeUnsupported: b[:partSize], iris.CodeMediaTooLarge: append(noise(partSize+1, 1), 0)} {
+		u, err := f.BeginUpload(f.ctx, f.g, iris.HostUpload(announced.ID), announced, false)
+		noError(f.T, err)
+		if err = send(u, other); err == nil {
+			_, err = u.Finish(f.ctx, hashOf(b))
+		}
+		code(f, err, want)
+	}
 	f.holds(announced.ID, b)
 	announced.Size = 7
 	_, err = f.BeginUpload(f.ctx, f.g, iris.HostUpload(announced.ID), announced, false)

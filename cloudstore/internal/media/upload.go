@@ -155,9 +155,7 @@ func (u *upload) writePart(p []byte) (int, error) {
 		return 0, err
 	}
 	u.sum.Write(p)
-	if room := content.HeadSize - len(u.head); room > 0 {
-		u.head = append(u.head, p[:min(room, len(p))]...)
-	}
+	u.head = append(u.head, p[:min(content.HeadSize-len(u.head), len(p))]...)
 	u.open.size += int64(len(p))
 	u.offset += int64(len(p))
 	if u.open.size == PartSize {
