@@ -15,12 +15,13 @@
 //	  commands.*                     commands.go
 //	  fcm.register                   registrations.go
 //	  media.upload.*, binary frames  media_upload.go (what the reader does), media_intake.go (what is stored)
-//	  media.pull                     media_pull.go; media_window.go (its pace)
+//	  media.pull                     media_pull.go; media_window.go (its pace), media_chunk.go (its frames)
 //	  media_refs                     media.go
 //	  receipts (pings and pongs)     receipts.go
 //	GET /host                        host_socket.go (opening), host_session.go (frames), host_events.go (events → log)
 //	  titles, threads, done          host_directory.go
 //	  messages that have ended       host_rows.go
+//	  host of a removed gateway      host_removed.go
 //	  what was deleted meanwhile     host_erased.go
 //	  media.put, media.get           host_media.go
 //	POST /host/send                  host_send.go

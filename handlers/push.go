@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"iris-gateway/handlers/hub"
@@ -43,34 +44,13 @@ func (s *Server) settlePushes(r *http.Request) {
 // unless the device has registered another one meanwhile (device-protocol.md,
 // "Push").
 func (s *Server) unregister(ctx context.Context, gateway, device, token string) error {
-	g, release, err := s.cfg.Hub.Open(ctx, gateway)
-	if err != nil {
-		return err
-	}
-	defer release()
-	done, none := make(chan error, 1), ""
-	err = g.Do(func(a *hub.Actor) {
-		a.Propose(hub.Proposal{
-			Decide: func(st *hub.State) (hub.Draft, error) {
-				for _, d := range st.Registered(iris.HashToken(token)) {
-					if d == device {
-						return register(st, device, &none, nil)
-					}
-				}
-				return hub.Draft{}, nil
-			},
-			Done: func(_ *hub.Actor, r hub.Result) { done <- r.Err },
-		})
+	none := ""
+	return s.append(ctx, gateway, func(st *hub.State) (hub.Draft, error) {
+		if slices.Contains(st.Registered(iris.HashToken(token)), device) {
+			return register(st, device, &none, nil)
+		}
+		return hub.Draft{}, nil
 	})
-	if err != nil {
-		return err
-	}
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // pushOutcome is what became of the last push to a device, as operators see it:

@@ -21,7 +21,6 @@ const (
 	MaxDeviceID    = 128       // bytes
 	MaxDeviceName  = 100       // characters that are kept
 	MaxClientID    = 64        // characters
-	MaxMediaRefs   = 32        // media of one message
 	MaxMessageText = 64 << 10  // bytes of the text of message.send, agent.steer and picker.select
 	MaxChannelName = 100       // characters
 	MaxPickerValue = 1 << 10   // bytes

@@ -12,15 +12,6 @@ import (
 // TypePickerSelect is the type of the request that answers a picker.
 const TypePickerSelect = "picker.select"
 
-// The kinds of a picker, each the rest of its frame's type.
-const (
-	PickerKindModel    = "model"
-	PickerKindChoice   = "choice"
-	PickerKindClarify  = "clarify"
-	PickerKindApproval = "approval"
-	PickerKindConfirm  = "confirm"
-)
-
 // Pickers are questions of the agent (protocol: Rules, "Pickers"). The picker_id
 // is the host's prompt_id. Extra holds fields of the host that this package does
 // not know: they are copied through.

@@ -65,15 +65,7 @@ func TestStopAndGo(t *testing.T) {
 	t.Parallel()
 	g := gatewaytest.Start(t)
 	serve(t, g)
-	in, typing := io.Pipe()
-	defer typing.Close()
-	out := &watched{changed: make(chan struct{}, 1)}
-	done := make(chan error, 1)
-	go func() {
-		done <- chat.Run(t.Context(), chat.Options{
-			Device: config(g, "d1"), In: in, Interactive: true, Out: out, Live: true, Width: func() int { return 80 },
-		})
-	}()
+	typing, out, quit := interactive(t, g)
 	out.await(t, "› ")
 	enter(t, typing, "/stop")
 	out.await(t, "nothing is running")
@@ -86,15 +78,7 @@ func TestStopAndGo(t *testing.T) {
 	enter(t, typing, "/go nowhere")
 	out.await(t, `there is no channel or thread "nowhere"`)
 	out.await(t, "/go NAME: Default")
-	enter(t, typing, "/quit")
-	select {
-	case err := <-done:
-		if err != nil {
-			t.Error(err)
-		}
-	case <-time.After(patience):
-		t.Fatal("/quit does not end the chat")
-	}
+	quit()
 }
 
 // What follows from the answer to a menu is waited for, at the end of the input too.

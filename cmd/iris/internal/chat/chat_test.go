@@ -209,15 +209,7 @@ func TestInteractive(t *testing.T) {
 	t.Parallel()
 	g := gatewaytest.Start(t)
 	serve(t, g)
-	in, typing := io.Pipe()
-	defer typing.Close()
-	out := &watched{changed: make(chan struct{}, 1)}
-	done := make(chan error, 1)
-	go func() {
-		done <- chat.Run(t.Context(), chat.Options{
-			Device: config(g, "d1"), In: in, Interactive: true, Out: out, Live: true, Width: func() int { return 80 },
-		})
-	}()
+	typing, out, quit := interactive(t, g)
 	out.await(t, "· connected\n")
 	out.await(t, "› ")
 	enter(t, typing, "hello")
@@ -230,14 +222,32 @@ func TestInteractive(t *testing.T) {
 	out.await(t, "› ")
 	enter(t, typing, "thanks")
 	out.await(t, "● With pleasure.")
-	enter(t, typing, "/quit")
-	select {
-	case err := <-done:
-		if err != nil {
-			t.Error(err)
+	quit()
+}
+
+// interactive chats in a terminal: what is typed, what is seen, and how to end it.
+func interactive(t *testing.T, g *gatewaytest.Gateway) (typing io.Writer, out *watched, quit func()) {
+	t.Helper()
+	in, keys := io.Pipe()
+	t.Cleanup(func() { keys.Close() })
+	out = &watched{changed: make(chan struct{}, 1)}
+	done := make(chan error, 1)
+	go func() {
+		done <- chat.Run(t.Context(), chat.Options{
+			Device: config(g, "d1"), In: in, Interactive: true, Out: out, Live: true, Width: func() int { return 80 },
+		})
+	}()
+	return keys, out, func() {
+		t.Helper()
+		enter(t, keys, "/quit")
+		select {
+		case err := <-done:
+			if err != nil {
+				t.Error(err)
+			}
+		case <-time.After(patience):
+			t.Fatal("/quit does not end the chat")
 		}
-	case <-time.After(patience):
-		t.Fatal("/quit does not end the chat")
 	}
 }
 
