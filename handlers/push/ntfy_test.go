@@ -23,13 +23,13 @@ func TestNtfyServer(t *testing.T) {
 	type message struct {
 		Topic, Title, Message, Click string
 		Priority                     int
-		SequenceID                   string `json:"sequence_id"`
+		SequenceID                   *string `json:"sequence_id"`
 	}
 	got := make(chan message, 1)
 	var requests atomic.Int64
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
-		if strings.Contains(r.URL.String(), "secret") || r.Method != http.MethodPost || r.URL.Path != "/" {
+		if strings.Contains(r.URL.String(), "secret") || r.Method != http.MethodPost || r.URL.Path != "/" || r.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s %s", r.Method, r.URL)
 		}
 		var m message
@@ -42,6 +42,9 @@ func TestNtfyServer(t *testing.T) {
 		case "429":
 			w.Header().Set("Retry-After", "12")
 			w.WriteHeader(429)
+		case "503":
+			w.Header().Set("Retry-After", "-3")
+			w.WriteHeader(503)
 		case "500":
 			w.WriteHeader(500)
 		case "403":
@@ -63,18 +66,19 @@ func TestNtfyServer(t *testing.T) {
 	}
 	m := <-got
 	link, err := url.Parse(m.Click)
-	if err != nil || m.Title != "Default" || m.Message != "done" || m.Priority != 4 || m.SequenceID != "k" || link.Scheme != "iris" ||
+	if err != nil || m.Title != "Default" || m.Message != "done" || m.Priority != 4 || m.SequenceID == nil || *m.SequenceID != "k" || link.Scheme != "iris" ||
 		link.Query().Get("cursor") != "7" || link.Query().Get("chat_id") != "android:default" || link.Query().Has("body") {
 		t.Errorf("ntfy got %+v", m)
 	}
 	if err := n.Send(t.Context(), "secret-ok", iris.Push{Data: map[string]string{"title": "New message"}}); err != nil {
 		t.Fatal(err)
 	}
-	if m := <-got; m.Message != "New message" {
+	if m := <-got; m.Message != "New message" || m.SequenceID != nil {
 		t.Errorf("without preview ntfy got %+v", m)
 	}
 	for topic, want := range map[string]iris.PushError{
 		"secret-429":       {Failure: iris.PushQuota, Detail: "status 429", RetryAfter: 12 * time.Second},
+		"secret-503":       {Failure: iris.PushAway, Detail: "status 503"},
 		"secret-500":       {Failure: iris.PushAway, Detail: "status 500"},
 		"secret-403":       {Failure: iris.PushRefused, Detail: "status 403"},
 		"secret-elsewhere": {Failure: iris.PushRefused, Detail: "status 307"},
@@ -92,5 +96,30 @@ func TestNtfyServer(t *testing.T) {
 		if n := requests.Load() - before; n != 1 {
 			t.Errorf("%s: %d requests", topic, n)
 		}
+	}
+}
+
+// What the operator is told of the server: whether it is one, and well.
+func TestNtfyCheck(t *testing.T) {
+	t.Parallel()
+	for answer, well := range map[string]bool{`{"healthy":true}`: true, `{"healthy":false}`: false, `<html>`: false, ``: false} {
+		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/v1/health" {
+				t.Errorf("asked for %s", r.URL)
+			}
+			_, _ = w.Write([]byte(answer))
+		}))
+		n := push.NewNtfy(web.URL + "/")
+		if err := n.Check(t.Context()); (err == nil) != well {
+			t.Errorf("a server that answers %q: %v", answer, err)
+		}
+		n.Close()
+		web.Close()
+		if n.Check(t.Context()) == nil {
+			t.Error("a server that is gone is well")
+		}
+	}
+	if push.NewNtfy("http://a b").Check(t.Context()) == nil {
+		t.Error("an address that is none is well")
 	}
 }
