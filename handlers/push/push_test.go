@@ -64,7 +64,7 @@ func TestRetry(t *testing.T) {
 					}
 				}
 				row := r.row("d")
-				if row.Push.Outcome != tt.outcome || (row.LastPushed == cursor) != (tt.outcome == iris.PushSent) || row.FCMToken == "" {
+				if row.Push.At.IsZero() || row.Push.Outcome != tt.outcome || (row.LastPushed == cursor) != (tt.outcome == iris.PushSent) || row.FCMToken == "" {
 					t.Errorf("the row says %+v, last pushed %d, token %q", row.Push, row.LastPushed, row.FCMToken)
 				}
 				cursor = r.answer("m2", "secret text")
