@@ -60,10 +60,11 @@ class OutgoingTest(unittest.TestCase):
         self.push(edit("ab"))
         self.assertEqual(self.drain(), [])
         self.assertFalse(self.out.empty)
+        self.now += EDIT_GAP / 4
         wait = self.out.wait()
         assert wait is not None
-        self.assertAlmostEqual(wait, EDIT_GAP)
-        self.now += EDIT_GAP
+        self.assertAlmostEqual(wait, EDIT_GAP * 3 / 4)
+        self.now += wait
         self.assertEqual(self.drain(), ["ab"])
         self.assertIsNone(self.out.wait())
 

@@ -123,10 +123,19 @@ class SpoolTest(TempDir):
         self.assertEqual(kinds.count("answer"), 50)
         self.assertLessEqual(kinds.count("tool.end"), 1)  # one came after the last shedding
         self.assertGreater(kinds.count("edit"), 10)
-        notices = {e.lane: e.body for _, _, e in spool.report_lost()}
-        self.assertIn("older events", notices[OTHER]["text"])
-        self.assertIn(LANE, notices)
+        notices = {e.lane: e.body["text"] for _, _, e in spool.report_lost()}
+        self.assertIn(f"{50 - kinds.count('tool.end')} older events", notices[OTHER])
+        self.assertIn(f"{50 - kinds.count('edit')} older events", notices[LANE])
         self.assertEqual(spool.report_lost(), [])
+
+    def test_rows_are_remembered(self) -> None:
+        self.spool.map_rows({"m_1": 11, "m_2": 12})
+        self.spool.map_rows({"m_2": 22})
+        spool = self.again()
+        self.assertEqual(spool.rows_of(["m_2", "m_3", "m_1"]), {"m_2": 22, "m_1": 11})
+        with mock.patch("iris.spool.MAPPED", 2):
+            spool.map_rows({"m_4": 4})
+        self.assertEqual(spool.rows_of(["m_1", "m_2", "m_4"]), {"m_2": 22, "m_4": 4})
 
     def test_a_spool_full_of_answers_keeps_the_word_of_what_it_lost(self) -> None:
         self.spool.close()
@@ -220,6 +229,14 @@ class SpoolTest(TempDir):
             spool = self.open()
         self.assertEqual(spool.append(event("answer"))[0], 1)
         self.assertEqual(len(list(self.path.parent.glob("*.broken-*"))), 1)
+
+    def test_what_cannot_be_opened_now_is_left_as_it_is(self) -> None:
+        self.spool.close()
+        self.path.unlink()
+        self.path.mkdir()  # SQLite says of it what it says of a file that is locked or not ours
+        with self.assertRaises(sqlite3.OperationalError):
+            Spool(self.path)
+        self.assertEqual(list(self.path.parent.glob("*.broken-*")), [])
 
     def test_only_the_owner_may_read_it(self) -> None:
         self.assertEqual(self.path.stat().st_mode & 0o077, 0)
