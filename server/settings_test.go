@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,6 +92,18 @@ func TestAllSettingsMalformed(t *testing.T) {
 		}
 	}
 	checkLoad(t, env, want...)
+}
+
+// A misspelt setting is told; what is none of the gateway's business is not.
+func TestUnknownSettings(t *testing.T) {
+	t.Parallel()
+	environ := []string{"PATH=/bin", "IRIS_RETENTON=8760h", "IRIS_URL=https://iris.example.org", "IRIS_TOKEN=" + hunter, "IRIS_BUCKETS="}
+	for _, name := range variables() {
+		environ = append(environ, name+"=x")
+	}
+	if got := server.Unknown(environ); !slices.Equal(got, []string{"IRIS_BUCKETS", "IRIS_RETENTON"}) {
+		t.Errorf("unknown are %v", got)
+	}
 }
 
 // checkLoad loads an environment and compares the lines of the error. No secret

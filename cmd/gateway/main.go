@@ -31,6 +31,9 @@ func run(ctx context.Context, stdout, stderr io.Writer) error {
 		err = fmt.Errorf("settings:\n%w", err)
 	}
 	log := server.NewLogger(stderr, cfg, slog.LevelInfo)
+	for _, name := range server.Unknown(os.Environ()) {
+		log.Warn("no setting has this name: it is ignored", "name", name)
+	}
 	if err == nil {
 		err = server.Run(ctx, cfg, server.Options{Stdout: stdout, Log: log})
 	}

@@ -16,7 +16,7 @@ import (
 
 // asGateway makes this test binary the gateway itself, which so can be started
 // as a process without being built.
-const asGateway = "IRIS_TEST_AS_GATEWAY"
+const asGateway = "TEST_AS_GATEWAY"
 
 func TestMain(m *testing.M) {
 	switch {
