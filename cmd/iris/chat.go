@@ -63,12 +63,20 @@ everywhere; every other / command is the agent's.`,
 		Example: "  iris chat --pair 'iris://pair?url=…&token=…'\n  echo 'What is new?' | iris chat",
 		Args:    args(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			d, err := chatDevice(cmd, &op, pairURL, gateway, name)
+			before, err := loadPaired()
+			if err != nil {
+				return err
+			}
+			d, err := chatDevice(cmd, &op, before, pairURL, gateway, name)
 			if err != nil {
 				return err
 			}
 			flags.json = op.json
-			return chatError(chat.Run(cmd.Context(), flags.options(std, d)))
+			err = chat.Run(cmd.Context(), flags.options(std, d))
+			if isRefused(err) && d.Token != before.Token {
+				err = errors.Join(err, before.save()) // a pairing that is no good does not cost the one that was
+			}
+			return chatError(err)
 		},
 	}
 	op.addFlags(cmd)
@@ -81,11 +89,7 @@ everywhere; every other / command is the agent's.`,
 }
 
 // chatDevice returns who this terminal is: newly paired, or as it was kept.
-func chatDevice(cmd *cobra.Command, op *operator, pairURL, gateway, name string) (device.Config, error) {
-	kept, err := loadPaired()
-	if err != nil {
-		return device.Config{}, err
-	}
+func chatDevice(cmd *cobra.Command, op *operator, kept paired, pairURL, gateway, name string) (_ device.Config, err error) {
 	if pairURL == "" && kept.Token != "" && gateway == "" && op.url == "" {
 		return kept.config(), nil
 	}
@@ -142,6 +146,12 @@ func terminalName() string {
 		return "terminal"
 	}
 	return "terminal on " + host
+}
+
+// isRefused reports whether a gateway did not take the token.
+func isRefused(err error) bool {
+	var closed *device.CloseError
+	return errors.As(err, &closed) && closed.Code == wire.CloseAuth
 }
 
 // chatError puts the end of a chat into words.

@@ -15,6 +15,7 @@ import (
 	"iris-gateway/cmd/iris/internal/admin"
 	"iris-gateway/cmd/iris/internal/device"
 	"iris-gateway/cmd/iris/internal/gatewaytest"
+	"iris-gateway/iris"
 	"iris-gateway/server"
 	"iris-gateway/testenv"
 )
@@ -200,6 +201,13 @@ func TestChatKeepsItsPairing(t *testing.T) {
 	code, out, _ := irisCLI(t, "", "chat")
 	if code != exitDone || !strings.Contains(out, "› hello") {
 		t.Errorf("exit %d, history %q", code, out)
+	}
+	stale := "iris://pair?url=ws%3A%2F%2F" + g.Addr + "%2Fws&token=" + iris.NewToken()
+	if code, _, errs := irisCLI(t, "", "chat", "--pair", stale); code != exitFailed || !strings.Contains(errs, "does not know this terminal") {
+		t.Errorf("with a pairing that has expired: exit %d, %q", code, errs)
+	}
+	if code, out, errs := irisCLI(t, "", "chat"); code != exitDone || !strings.Contains(out, "› hello") {
+		t.Errorf("after a pairing that had expired: exit %d, history %q, %q", code, out, errs)
 	}
 	devices, err := g.Admin.Devices(t.Context(), g.ID)
 	if err != nil || len(devices) != 1 || !strings.HasPrefix(devices[0].Name, "terminal") {
