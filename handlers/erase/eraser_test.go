@@ -39,10 +39,15 @@ type instance struct {
 // deletions out.
 func open(t *testing.T, store *memstore.Store, eraser erase.Store) *instance {
 	t.Helper()
+	return openWith(t, store, eraser, nil)
+}
+
+func openWith(t *testing.T, store *memstore.Store, eraser erase.Store, media erase.Media) *instance {
+	t.Helper()
 	h := hub.New(hub.Config{Store: store, LogEntries: 64, Log: testenv.Logger(t, testenv.Gateways)})
 	ctx, cancel := context.WithCancel(t.Context())
 	if eraser != nil {
-		h.OnDeletions(erase.New(ctx, eraser, nil, testenv.Logger(t, testenv.Gateways)).Pending)
+		h.OnDeletions(erase.New(ctx, eraser, media, testenv.Logger(t, testenv.Gateways)).Pending)
 	}
 	g, release, err := h.Open(t.Context(), gateway)
 	if err != nil {
