@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -248,6 +249,46 @@ func TestExportGoesOn(t *testing.T) {
 	if n := len(lines[message](t, cut, "messages.jsonl")); n != 1200 {
 		t.Errorf("%d messages, want 1200", n)
 	}
+}
+
+// What is deleted between the page that names it and its bytes does not stop an
+// export: it is not in it.
+func TestExportMediumIsGone(t *testing.T) {
+	g := gatewaytest.Start(t)
+	first, second := upload(t, g, "u1", "a.txt", []byte("going")), upload(t, g, "u2", "b.txt", []byte("staying"))
+	c, err := admin.New("http://"+g.Addr, g.Token())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.HTTP.Transport = deleter(func(r *http.Request) {
+		if path.Base(r.URL.Path) == first.ID {
+			if err := g.Store.DeleteMedia(r.Context(), g.ID, first.ID); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	dir := filepath.Join(t.TempDir(), "export")
+	if err := export(t, g, c, dir); err != nil {
+		t.Fatal(err)
+	}
+	left := lines[struct {
+		MediaID string `json:"media_id"`
+	}](t, dir, "media.jsonl")
+	if len(left) != 1 || left[0].MediaID != second.ID {
+		t.Errorf("exported %v, want %s alone", left, second.ID)
+	}
+	if files, err := os.ReadDir(filepath.Join(dir, "media")); err != nil || len(files) != 1 {
+		t.Errorf("files %v (%v)", files, err)
+	}
+}
+
+// deleter does something before each request.
+type deleter func(*http.Request)
+
+// RoundTrip implements [http.RoundTripper].
+func (d deleter) RoundTrip(r *http.Request) (*http.Response, error) {
+	d(r)
+	return http.DefaultTransport.RoundTrip(r)
 }
 
 // half adds what a program leaves that dies while it writes a page.

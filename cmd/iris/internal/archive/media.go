@@ -15,6 +15,7 @@ import (
 	"regexp"
 
 	"iris-gateway/cmd/iris/internal/admin"
+	"iris-gateway/iris"
 )
 
 // medium is a line of media.jsonl: what the gateway says, and the file.
@@ -37,7 +38,10 @@ func (w *writer) media(ctx context.Context) error {
 		var lines []json.RawMessage
 		for i, m := range page.Media {
 			line := medium{m, mediaFolder + "/" + fileName(m)}
-			if err := w.fetch(ctx, line); err != nil {
+			switch err := w.fetch(ctx, line); {
+			case isGone(err):
+				continue
+			case err != nil:
 				return err
 			}
 			encoded, err := json.Marshal(line)
@@ -58,6 +62,13 @@ func (w *writer) media(ctx context.Context) error {
 	return nil
 }
 
+// isGone reports whether a medium has been deleted, or has expired, since it was
+// named: then it is no part of the export, and nothing that stops one.
+func isGone(err error) bool {
+	var answer *admin.Error
+	return errors.As(err, &answer) && answer.Code == string(iris.CodeNotFound)
+}
+
 // fetch writes the bytes of a medium, unless they are there. What a cut export
 // has written of them is not read again.
 func (w *writer) fetch(ctx context.Context, m medium) error {
@@ -75,6 +86,9 @@ func (w *writer) fetch(ctx context.Context, m medium) error {
 	}
 	if have < m.Size || m.Size == 0 {
 		if err := w.download(ctx, m, half, have); err != nil {
+			if isGone(err) {
+				_ = os.Remove(half) // what a cut export has written of it
+			}
 			return err
 		}
 	}
