@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"iris-gateway/cloudstore"
+	"iris-gateway/cloudstore/internal/media"
 	"iris-gateway/cloudstore/storetest"
 	"iris-gateway/iris"
 	"iris-gateway/testenv"
@@ -29,15 +30,20 @@ func TestContract(t *testing.T) {
 }
 
 func TestMediaContract(t *testing.T) {
-	storetest.RunMedia(t, func(t *testing.T) (storetest.MediaStore, func() []string) { return openMedia(t, 0) })
+	storetest.RunMedia(t, func(t *testing.T) (storetest.MediaStore, *media.Library, func() []string) {
+		s, objects := openMedia(t, 0)
+		return s, s.Library, objects
+	})
 }
 
 func TestRetention(t *testing.T) {
-	storetest.RunRetention(t, openMedia)
+	storetest.RunRetention(t, func(t *testing.T, keep time.Duration) (storetest.MediaStore, func() []string) {
+		return openMedia(t, keep)
+	})
 }
 
 // openMedia returns a store with a bucket, and a function that lists its objects.
-func openMedia(t *testing.T, keep time.Duration) (storetest.MediaStore, func() []string) {
+func openMedia(t *testing.T, keep time.Duration) (*cloudstore.Store, func() []string) {
 	t.Helper()
 	bucket := testenv.Bucket(t)
 	s, err := cloudstore.Open(t.Context(), cloudstore.Config{

@@ -23,10 +23,14 @@ type mediaDoc struct {
 	Ready   bool      `firestore:"ready"`   // complete
 	Attempt string    `firestore:"attempt"` // a part of its object's name
 	Expires time.Time `firestore:"expires,omitempty"`
+	Review  time.Time `firestore:"review,omitempty"` // when to look whether any message has it
 }
 
 func newMediaDoc(r media.Row) mediaDoc {
-	return mediaDoc{mediaRefDoc: mediaRefDoc(rows.Media(r.Media)), Key: r.Key, Ready: r.Ready, Attempt: r.Attempt, Expires: rows.Time(r.Expires)}
+	return mediaDoc{
+		mediaRefDoc: mediaRefDoc(rows.Media(r.Media)), Key: r.Key, Ready: r.Ready, Attempt: r.Attempt,
+		Expires: rows.Time(r.Expires), Review: rows.Time(r.Review),
+	}
 }
 
 // mediaRows are the rows of media in Firestore. A row's version is the time of
@@ -43,7 +47,7 @@ func mediaRow(snap *firestore.DocumentSnapshot) (media.Row, error) {
 		return media.Row{}, fmt.Errorf("%s: %w", snap.Ref.Path, err)
 	}
 	return media.Row{
-		Media: iris.Media(doc.mediaRefDoc), Key: doc.Key, Ready: doc.Ready, Attempt: doc.Attempt, Expires: doc.Expires,
+		Media: iris.Media(doc.mediaRefDoc), Key: doc.Key, Ready: doc.Ready, Attempt: doc.Attempt, Expires: doc.Expires, Review: doc.Review,
 		Version: snap.UpdateTime,
 	}, nil
 }
@@ -75,6 +79,11 @@ func (s mediaRows) UnfinishedRows(ctx context.Context, g string) ([]media.Row, e
 // ExpiredRows implements media.Rows.
 func (s mediaRows) ExpiredRows(ctx context.Context, g string, now time.Time) ([]media.Row, error) {
 	return s.query(ctx, g, s.all(g).Where("expires", "<=", rows.Time(now)).Limit(100))
+}
+
+// ReviewRows implements media.Rows.
+func (s mediaRows) ReviewRows(ctx context.Context, g string, now time.Time) ([]media.Row, error) {
+	return s.query(ctx, g, s.all(g).Where("review", "<=", rows.Time(now)).Limit(100))
 }
 
 func (s mediaRows) all(g string) *firestore.CollectionRef { return s.gateway(g).Collection("media") }
@@ -116,6 +125,9 @@ func (s mediaRows) ReplaceMediaRow(ctx context.Context, g string, r media.Row) (
 		{Path: "kind", Value: r.Kind}, {Path: "mime", Value: r.MIME}, {Path: "sha256", Value: r.SHA256},
 		{Path: "ready", Value: r.Ready}, {Path: "attempt", Value: r.Attempt}, {Path: "key", Value: r.Key},
 	}
+	if r.Review.IsZero() {
+		up = append(up, firestore.Update{Path: "review", Value: firestore.Delete})
+	}
 	res, err := ref.Update(ctx, up, firestore.LastUpdateTime(r.Version.(time.Time)))
 	s.spent(Write, ref, err)
 	if stale(err) {
@@ -128,11 +140,14 @@ func (s mediaRows) ReplaceMediaRow(ctx context.Context, g string, r media.Row) (
 }
 
 // DeleteMediaRow implements media.Rows.
-func (s mediaRows) DeleteMediaRow(ctx context.Context, g, id string) error {
-	ref := s.doc(g, id)
-	_, err := ref.Delete(ctx)
+func (s mediaRows) DeleteMediaRow(ctx context.Context, g string, r media.Row) error {
+	ref := s.doc(g, r.ID)
+	_, err := ref.Delete(ctx, firestore.LastUpdateTime(r.Version.(time.Time)))
 	s.spent(Delete, ref, err)
-	return wrap(ctx, err, "removing medium %s", id)
+	if stale(err) {
+		return nil
+	}
+	return wrap(ctx, err, "removing medium %s", r.ID)
 }
 
 // MediaBytes implements media.Rows. It costs one read for 1,000 media.

@@ -13,8 +13,8 @@ import (
 	"iris-gateway/cloudstore/internal/rows"
 )
 
-// mediaRows are the rows of media in memory. A row's version is a number that
-// grows with each change.
+// mediaRows are the rows of media in memory. A row's version is a number that no
+// other write of any row has.
 type mediaRows struct{ *Store }
 
 // MediaRow implements media.Rows.
@@ -41,6 +41,11 @@ func (s mediaRows) UnfinishedRows(ctx context.Context, g string) ([]media.Row, e
 // ExpiredRows implements media.Rows.
 func (s mediaRows) ExpiredRows(ctx context.Context, g string, now time.Time) ([]media.Row, error) {
 	return s.mediaRows(ctx, g, func(r media.Row) bool { return rows.Expired(r.Expires, now) })
+}
+
+// ReviewRows implements media.Rows.
+func (s mediaRows) ReviewRows(ctx context.Context, g string, now time.Time) ([]media.Row, error) {
+	return s.mediaRows(ctx, g, func(r media.Row) bool { return rows.Expired(r.Review, now) })
 }
 
 func (s mediaRows) mediaRows(ctx context.Context, g string, wanted func(media.Row) bool) (out []media.Row, err error) {
@@ -70,7 +75,7 @@ func (s mediaRows) CreateMediaRow(ctx context.Context, g string, r media.Row) (a
 	if err := s.within(g); err != nil {
 		return nil, err
 	}
-	return s.put(g, r, 1), nil
+	return s.put(g, r), nil
 }
 
 // ReplaceMediaRow implements media.Rows.
@@ -84,24 +89,27 @@ func (s mediaRows) ReplaceMediaRow(ctx context.Context, g string, r media.Row) (
 	if !found || old.Version != r.Version {
 		return nil, rows.UploadTaken(r.ID)
 	}
-	return s.put(g, r, old.Version.(int)+1), nil
+	return s.put(g, r), nil
 }
 
 // put keeps a row. Call with s.mu held.
-func (s mediaRows) put(g string, r media.Row, version int) any {
-	r.Media, r.Version = rows.Media(r.Media), version
+func (s mediaRows) put(g string, r media.Row) (version any) {
+	s.writes++
+	r.Media, r.Version = rows.Media(r.Media), s.writes
 	s.at(g).media[r.ID] = r
-	return version
+	return r.Version
 }
 
 // DeleteMediaRow implements media.Rows.
-func (s mediaRows) DeleteMediaRow(ctx context.Context, g, id string) error {
+func (s mediaRows) DeleteMediaRow(ctx context.Context, g string, r media.Row) error {
 	if err := alive(ctx); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.at(g).media, id)
+	if s.at(g).media[r.ID].Version == r.Version {
+		delete(s.at(g).media, r.ID)
+	}
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"iris-gateway/cloudstore/internal/media"
 	"iris-gateway/cloudstore/memstore"
 	"iris-gateway/cloudstore/storetest"
 	"iris-gateway/iris"
@@ -20,10 +21,10 @@ func TestContract(t *testing.T) {
 }
 
 func TestMediaContract(t *testing.T) {
-	storetest.RunMedia(t, func(*testing.T) (storetest.MediaStore, func() []string) {
+	storetest.RunMedia(t, func(*testing.T) (storetest.MediaStore, *media.Library, func() []string) {
 		s := memstore.New()
 		s.Limits = storetest.Limits
-		return s, s.Objects
+		return s, s.Library, s.Objects
 	})
 }
 

@@ -35,6 +35,7 @@ type Store struct {
 	tokens   map[string]iris.Token
 	objects  map[string]object // of the bucket
 	removals map[string]iris.Removal
+	writes   int // of media's rows
 }
 
 // defaultLimits are those of service.md, but for the quota: memory is small.

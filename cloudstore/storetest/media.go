@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"iris-gateway/cloudstore/internal/media"
 	"iris-gateway/iris"
 )
 
@@ -35,9 +36,9 @@ var Limits = iris.MediaLimits{MaxBytes: 64 << 20, Quota: 100 << 20}
 const partSize = 8 << 20
 
 // RunMedia runs the media's part of the contract over the stores that open
-// returns, whose limits must be [Limits], with a function that lists all
-// objects that there are.
-func RunMedia(t *testing.T, open func(t *testing.T) (MediaStore, func() []string)) {
+// returns, whose limits must be [Limits], with what they are made of, and a
+// function that lists all objects that there are.
+func RunMedia(t *testing.T, open func(t *testing.T) (MediaStore, *media.Library, func() []string)) {
 	for _, c := range []struct {
 		name string
 		test func(*mediaFixture)
@@ -59,12 +60,17 @@ func RunMedia(t *testing.T, open func(t *testing.T) (MediaStore, func() []string
 		{"exported", testMediaExport},
 		{"a gateway's", testMediaDeleteAll},
 		{"what it is", testMediaDescribed},
+		{"quota, two at once", testMediaQuotaRace},
+		{"a file that changes", testMediaChanges},
+		{"died while it resumed", testMediaDiedResuming},
+		{"aborted late", testMediaAbortedLate},
+		{"never sent", testMediaUnsent},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			s, objects := open(t)
+			s, library, objects := open(t)
 			t.Cleanup(func() { noError(t, s.Close()) })
-			f := &mediaFixture{T: t, MediaStore: s, objects: objects, ctx: t.Context()}
+			f := &mediaFixture{T: t, MediaStore: s, library: library, objects: objects, ctx: t.Context()}
 			f.g = f.gateway()
 			c.test(f)
 		})
@@ -74,6 +80,7 @@ func RunMedia(t *testing.T, open func(t *testing.T) (MediaStore, func() []string
 type mediaFixture struct {
 	*testing.T
 	MediaStore
+	library *media.Library
 	objects func() []string
 	ctx     context.Context
 	g       string

@@ -3,8 +3,8 @@ package media
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -26,6 +26,19 @@ func (l *Library) BeginUpload(ctx context.Context, g, key string, m iris.Media, 
 	if m.Size < 0 || m.Size > l.Limits.MaxBytes {
 		return nil, iris.Errorf(iris.CodeMediaTooLarge, "size is %d bytes, this gateway takes %d at most", m.Size, l.Limits.MaxBytes)
 	}
+	for races := 0; ; races++ {
+		u, err := l.begin(ctx, g, key, m, resume)
+		if iris.ErrorCode(err) != iris.CodeConflict || races == maxRaces {
+			return u, err
+		}
+	}
+}
+
+// maxRaces is how often an upload is begun again because somebody else has
+// changed its row in that moment.
+const maxRaces = 3
+
+func (l *Library) begin(ctx context.Context, g, key string, m iris.Media, resume bool) (iris.Upload, error) {
 	known, err := l.Rows.UploadRows(ctx, g, key)
 	if err != nil {
 		return nil, err
@@ -56,65 +69,47 @@ func (l *Library) create(ctx context.Context, g, key string, m iris.Media) (iris
 	if err := l.sweep(ctx, g); err != nil {
 		return nil, err
 	}
-	used, err := l.Rows.MediaBytes(ctx, g)
-	if err != nil {
+	if err := l.fits(ctx, g, m.Size, 0); err != nil {
 		return nil, err
-	}
-	if left := l.Limits.Quota - used; m.Size > left {
-		return nil, iris.Errorf(iris.CodeMediaTooLarge,
-			"size is %d bytes, but of the %d bytes that this gateway may keep only %d are left: delete something first", m.Size, l.Limits.Quota, max(left, 0))
 	}
 	if m.ID == "" {
 		m.ID = iris.NewID("md_")
 	}
 	m.Filename, m.SHA256, m.Created = content.Filename(m.Filename), "", l.Now()
-	row := Row{Media: m, Key: key, Attempt: rand.Text(), Expires: rows.Expires(m.Created, l.Retention)}
-	if row.Version, err = l.Rows.CreateMediaRow(ctx, g, row); err != nil {
+	row := Row{Media: m, Key: key, Attempt: rand.Text(), Expires: rows.Expires(m.Created, l.Retention), Review: m.Created.Add(unsentLifetime)}
+	version, err := l.Rows.CreateMediaRow(ctx, g, row)
+	if err != nil {
 		return nil, err
+	}
+	row.Version = version
+	// Two that begin at once may both have been told that there is room.
+	if err := l.fits(ctx, g, m.Size, m.Size); err != nil {
+		return nil, errors.Join(err, l.Rows.DeleteMediaRow(ctx, g, row))
 	}
 	return l.upload(ctx, g, row), nil
 }
 
-// maxUnfinished is how many uploads of a gateway may wait to be resumed.
-const maxUnfinished = 64
-
-// sweep removes the uploads of a gateway that nobody has resumed in time, or that
-// are too many, and the media that have expired.
-func (l *Library) sweep(ctx context.Context, g string) error {
-	unfinished, err := l.Rows.UnfinishedRows(ctx, g)
-	slices.SortFunc(unfinished, func(a, b Row) int { return b.Created.Compare(a.Created) })
-	var over []Row
-	for i, row := range unfinished {
-		if i >= maxUnfinished-1 || l.tooOld(row) {
-			over = append(over, row)
-		}
-	}
-	if err == nil && l.Retention > 0 {
-		var expired []Row
-		expired, err = l.Rows.ExpiredRows(ctx, g, l.Now())
-		over = append(over, expired...)
-	}
+// fits refuses a medium for which the gateway has no room. What is counted of it
+// are the bytes that its row adds to the others already.
+func (l *Library) fits(ctx context.Context, g string, size, counted int64) error {
+	used, err := l.Rows.MediaBytes(ctx, g)
 	if err != nil {
 		return err
 	}
-	for _, row := range over {
-		if err := l.remove(ctx, g, row); err != nil {
-			return err
-		}
+	if left := l.Limits.Quota - (used - counted); size > left {
+		return iris.Errorf(iris.CodeMediaTooLarge,
+			"size is %d bytes, but of the %d bytes that this gateway may keep only %d are left: delete something first", size, l.Limits.Quota, max(left, 0))
 	}
 	return nil
 }
 
-func (l *Library) tooOld(row Row) bool { return l.Now().Sub(row.Created) > iris.UploadLifetime }
-
 // resume goes on with an upload. From now on nobody else can finish it.
 func (l *Library) resume(ctx context.Context, g string, row Row) (_ iris.Upload, err error) {
-	before := row.object(g) // there if somebody died between composing and saying so
 	row.Attempt = rand.Text()
 	if row.Version, err = l.Rows.ReplaceMediaRow(ctx, g, row); err != nil {
 		return nil, err
 	}
-	if err := l.Bucket.Delete(ctx, before); err != nil {
+	if err := l.removeBelow(ctx, row.objects(g)); err != nil { // somebody died between composing and saying so
 		return nil, err
 	}
 	objects, err := l.Bucket.List(ctx, row.parts(g))
@@ -134,23 +129,28 @@ func (l *Library) resume(ctx context.Context, g string, row Row) (_ iris.Upload,
 	return u, nil
 }
 
-// chainOf picks the parts that follow each other from the beginning. Two
-// attempts may both have written from one offset: the longer part counts.
-func chainOf(objects []Object) (chain []Object) {
-	var end int64
-	for {
-		var next *Object
-		for i, o := range objects {
-			if o.Size > 0 && offsetOf(o) == end && (next == nil || o.Size > next.Size) {
-				next = &objects[i]
-			}
+// chainOf returns the longest chain of parts from the beginning. Several attempts
+// may have left parts, of a file that perhaps changed in between, and with gaps:
+// each part names the one that it was written behind, and only those that follow
+// each other by name belong together.
+func chainOf(objects []Object) []Object {
+	chain, _ := chainBehind(objects, "", 0)
+	return chain
+}
+
+// chainBehind returns the longest chain behind a part, and where it ends.
+func chainBehind(objects []Object, name string, from int64) (longest []Object, end int64) {
+	end = from
+	for _, o := range objects {
+		if o.Size == 0 || offsetOf(o) != from || behind(o) != name {
+			continue
 		}
-		if next == nil {
-			return chain
+		chain, at := chainBehind(objects, path.Base(o.Name), from+o.Size)
+		if at > end {
+			longest, end = append([]Object{o}, chain...), at
 		}
-		chain = append(chain, *next)
-		end += next.Size
 	}
+	return longest, end
 }
 
 // offsetOf is where a part begins, by its name; -1 if it is none of ours.

@@ -12,10 +12,12 @@ package media
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"iris-gateway/cloudstore/internal/rows"
@@ -29,6 +31,7 @@ type Row struct {
 	Ready   bool      // complete, and never changed again
 	Attempt string    // of the upload, that writes or wrote it: a part of the objects' names
 	Expires time.Time // when it goes by itself, zero for never
+	Review  time.Time // when to look whether any message has it, zero for never
 	Version any       // which state of the row this is; only [Rows] looks into it
 }
 
@@ -42,6 +45,10 @@ type Rows interface {
 	UnfinishedRows(ctx context.Context, g string) ([]Row, error)
 	// ExpiredRows returns rows that have expired by now, not all of very many.
 	ExpiredRows(ctx context.Context, g string, now time.Time) ([]Row, error)
+	// ReviewRows returns rows that are to be looked at by now, not all of very many.
+	ReviewRows(ctx context.Context, g string, now time.Time) ([]Row, error)
+	// MediaMessages returns the messages that have a medium, limit at most.
+	MediaMessages(ctx context.Context, g, id string, limit int) ([]string, error)
 	// MediaPage returns the first rows behind the one of an id, "" for the
 	// beginning, always in the same order.
 	MediaPage(ctx context.Context, g, after string, limit int) ([]Row, error)
@@ -51,8 +58,9 @@ type Rows interface {
 	// ReplaceMediaRow replaces the version of the row that r names, and returns
 	// the new one; CodeConflict when somebody else has done so.
 	ReplaceMediaRow(ctx context.Context, g string, r Row) (version any, err error)
-	// DeleteMediaRow removes a row if there is one.
-	DeleteMediaRow(ctx context.Context, g, id string) error
+	// DeleteMediaRow removes the version of the row that r names; one that is
+	// gone, or that somebody else has replaced, is left as it is.
+	DeleteMediaRow(ctx context.Context, g string, r Row) error
 	// MediaBytes returns the sizes of all rows of a gateway, added up.
 	MediaBytes(ctx context.Context, g string) (int64, error)
 }
@@ -163,11 +171,15 @@ func (l *Library) OpenMedia(ctx context.Context, g, id string, offset, length in
 // DeleteMedia removes a medium, its bytes first: nothing is left that nobody
 // knows of. One that is not there is removed already.
 func (l *Library) DeleteMedia(ctx context.Context, g, id string) error {
-	row, found, err := l.Rows.MediaRow(ctx, g, id)
-	if err != nil || !found {
-		return err
+	for {
+		row, found, err := l.Rows.MediaRow(ctx, g, id)
+		if err != nil || !found {
+			return err
+		}
+		if err := l.remove(ctx, g, row); iris.ErrorCode(err) != iris.CodeConflict {
+			return err
+		}
 	}
-	return l.remove(ctx, g, row)
 }
 
 // DeleteMediaObjects removes all bytes of all media of a gateway, and what
@@ -192,25 +204,32 @@ func (l *Library) ready(ctx context.Context, g, id string) (Row, error) {
 
 func (l *Library) expired(row Row) bool { return rows.Expired(row.Expires, l.Now()) }
 
-// remove removes all of a row, the row last.
-func (l *Library) remove(ctx context.Context, g string, row Row) error {
-	if !row.Ready {
-		if err := l.removeBelow(ctx, row.parts(g)); err != nil {
+// remove removes all of a row, the row last. First it takes the row over, so that
+// nobody finishes or goes on with what is being removed, and nobody begins anew
+// under its id before all is gone; CodeConflict when somebody else was quicker.
+func (l *Library) remove(ctx context.Context, g string, row Row) (err error) {
+	row.Key, row.Ready, row.Attempt = "", false, rand.Text()
+	if row.Version, err = l.Rows.ReplaceMediaRow(ctx, g, row); err != nil {
+		return err
+	}
+	for _, prefix := range []string{row.parts(g), row.objects(g)} {
+		if err := l.removeBelow(ctx, prefix); err != nil {
 			return err
 		}
 	}
-	if err := l.Bucket.Delete(ctx, row.object(g)); err != nil {
-		return err
-	}
-	return l.Rows.DeleteMediaRow(ctx, g, row.ID)
+	return l.Rows.DeleteMediaRow(ctx, g, row)
 }
 
-func (l *Library) removeBelow(ctx context.Context, prefix string) error {
+// removeBelow removes the objects below a prefix, but some.
+func (l *Library) removeBelow(ctx context.Context, prefix string, but ...string) error {
 	objects, err := l.Bucket.List(ctx, prefix)
 	if err != nil {
 		return err
 	}
 	for _, o := range objects {
+		if slices.Contains(but, o.Name) {
+			continue
+		}
 		if err := l.Bucket.Delete(ctx, o.Name); err != nil {
 			return err
 		}
@@ -227,7 +246,10 @@ func (r Row) parts(g string) string { return uploadsOf(g) + safe(r.ID) + "/" }
 
 // object is where the bytes lie once they are complete. Of two that write one
 // medium each has its own, so neither ever changes what the other made.
-func (r Row) object(g string) string { return mediaOf(g) + safe(r.ID) + "-" + r.Attempt }
+func (r Row) object(g string) string { return r.objects(g) + r.Attempt }
+
+// objects is what the names of a medium's objects begin with, whoever wrote them.
+func (r Row) objects(g string) string { return mediaOf(g) + safe(r.ID) + "-" }
 
 // part is the name of a part that begins at the offset: sorted by name they are
 // in order.

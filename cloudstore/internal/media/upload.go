@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"path"
 	"strings"
 	"sync"
 	"time"
@@ -54,6 +55,7 @@ type upload struct {
 	parts   []part // those that are complete
 	open    *openPart
 	closing []*openPart // those between: their bytes are sent, the answers are still to come
+	newest  string      // what the newest part of all is called, without its folder
 	resumed bool        // there were attempts before this one
 	err     error       // that has broken it
 	ended   bool        // Finish, Suspend or Abort was called and did what it should
@@ -88,11 +90,8 @@ func (l *Library) upload(ctx context.Context, g string, row Row) *upload {
 // state of the hash at its beginning, so only the last one is read again.
 func (u *upload) takeUp(ctx context.Context, chain []Object) error {
 	last := chain[len(chain)-1]
-	state, err := base64.StdEncoding.DecodeString(last.State)
-	if err == nil {
-		err = u.sum.(encoding.BinaryUnmarshaler).UnmarshalBinary(state)
-	}
-	if err != nil {
+	u.newest = path.Base(last.Name)
+	if err := u.sum.(encoding.BinaryUnmarshaler).UnmarshalBinary(hashBefore(last)); err != nil {
 		return fmt.Errorf("state of the hash in %s: %w", last.Name, err)
 	}
 	if err := u.read(ctx, last.Name, last.Size, u.sum); err != nil {
@@ -171,9 +170,32 @@ func (u *upload) openPart() error {
 	}
 	ctx, cancel := context.WithCancel(u.ctx)
 	name := u.row.part(u.g, u.offset)
-	w := u.lib.Bucket.Create(ctx, name, base64.StdEncoding.EncodeToString(state))
+	w := u.lib.Bucket.Create(ctx, name, stateOf(u.newest, state))
+	u.newest = path.Base(name)
 	u.open = &openPart{part{name: name}, w, cancel, make(chan error, 1)}
 	return nil
+}
+
+// What a part carries along: the name of the part that it was written behind, ""
+// for the first, and the state of the hash at its beginning.
+func stateOf(behind string, hash []byte) string {
+	return base64.StdEncoding.EncodeToString(hash) + ":" + behind
+}
+
+// behind returns which part one was written behind.
+func behind(o Object) string {
+	_, name, known := strings.Cut(o.State, ":")
+	if !known {
+		return "?" // it is none of ours
+	}
+	return name
+}
+
+// hashBefore returns the state of the hash at the beginning of a part.
+func hashBefore(o Object) []byte {
+	hash, _, _ := strings.Cut(o.State, ":")
+	state, _ := base64.StdEncoding.DecodeString(hash) // what is none is refused by the hash
+	return state
 }
 
 // closePart begins to complete the part that is open: the next one is sent while
@@ -280,6 +302,7 @@ func (u *upload) complete(ctx context.Context, sum string) error {
 func (u *upload) clean(ctx context.Context, names []string) {
 	if u.resumed {
 		_ = u.lib.removeBelow(ctx, u.row.parts(u.g))
+		_ = u.lib.removeBelow(ctx, u.row.objects(u.g), u.row.object(u.g))
 		return
 	}
 	var all sync.WaitGroup
@@ -330,5 +353,9 @@ func (u *upload) Abort() error {
 	if err != nil || !found || row.Ready || row.Attempt != u.row.Attempt {
 		return err
 	}
-	return u.lib.remove(ctx, u.g, row)
+	err = u.lib.remove(ctx, u.g, row)
+	if iris.ErrorCode(err) == iris.CodeConflict {
+		return nil
+	}
+	return err
 }
