@@ -64,6 +64,7 @@ func RunMedia(t *testing.T, open func(t *testing.T) (MediaStore, *media.Library,
 		{"a file that changes", testMediaChanges},
 		{"died while it resumed", testMediaDiedResuming},
 		{"aborted late", testMediaAbortedLate},
+		{"versions of a row", testMediaRowVersions},
 		{"never sent", testMediaUnsent},
 	} {
 		t.Run(c.name, func(t *testing.T) {

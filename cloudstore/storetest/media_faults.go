@@ -144,6 +144,7 @@ func testMediaDiedResuming(f *mediaFixture) {
 		f.left(1) // what was composed
 		u = f.begin("key", len(b), true)
 		equal(f, "goes on at", u.Offset(), int64(len(b)))
+		f.left(0)
 		if !finished {
 			noError(f.T, u.Abort())
 			f.left(0)
@@ -192,6 +193,23 @@ func testMediaAbortedLate(f *mediaFixture) {
 	noError(f.T, cut.Abort())
 	f.holds(announced.ID, b)
 	f.left(1)
+}
+
+// Of two who remove a row only the one that has it removes it: under its id there may
+// be another one by then.
+func testMediaRowVersions(f *mediaFixture) {
+	m := f.store("key", noise(10, 1))
+	old, _, err := f.library.Rows.MediaRow(f.ctx, f.g, m.ID)
+	noError(f.T, err)
+	version, err := f.library.Rows.ReplaceMediaRow(f.ctx, f.g, old)
+	noError(f.T, err)
+	noError(f.T, f.library.Rows.DeleteMediaRow(f.ctx, f.g, old))
+	_, err = f.Media(f.ctx, f.g, m.ID)
+	noError(f.T, err)
+	old.Version = version
+	noError(f.T, f.library.Rows.DeleteMediaRow(f.ctx, f.g, old))
+	_, err = f.Media(f.ctx, f.g, m.ID)
+	code(f, err, iris.CodeNotFound)
 }
 
 // What a device or host has brought and then never spoken of goes after a week, what
