@@ -211,7 +211,7 @@ func (u *upload) closePart() error {
 }
 
 // settle waits for parts to be complete, in their order, until at most left are not.
-// Behind one that failed none counts.
+// Once one has failed the upload is broken, and nobody asks for its parts.
 func (u *upload) settle(left int) error {
 	var failed error
 	for len(u.closing) > left {
@@ -219,9 +219,7 @@ func (u *upload) settle(left int) error {
 		u.closing = u.closing[1:]
 		failed = errors.Join(failed, <-o.closed)
 		o.cancel()
-		if failed == nil {
-			u.parts = append(u.parts, o.part)
-		}
+		u.parts = append(u.parts, o.part)
 	}
 	return failed
 }
