@@ -187,6 +187,34 @@ func TestHostMediaEvent(t *testing.T) {
 	}
 }
 
+// What a host says of a medium is looked at as what a device says.
+func TestHostMediaNamesAndTypes(t *testing.T) {
+	t.Parallel()
+	w := newMediaHost(t)
+	for i, tt := range describedMedia {
+		if len(tt.name) > 255 { // refused: see TestHostMediaRefused
+			continue
+		}
+		id := fmt.Sprint("md_", i)
+		w.host.put(id, []byte(tt.bytes), map[string]any{"kind": tt.kind, "mime": tt.mime, "filename": tt.name})
+		w.host.bytes([]byte(tt.bytes))
+		w.host.putEnd(id)
+		if ack := w.host.putAck(id); ack["ok"] != true {
+			t.Errorf("%q: %v", tt.name, ack)
+			continue
+		}
+		m, kept := stored(t, w.media, w.g, id)
+		if string(kept) != tt.bytes {
+			t.Errorf("%q of type %q: %d other bytes", tt.name, tt.mime, len(kept))
+		}
+		for _, field := range [][2]string{{m.Filename, tt.wantName}, {m.MIME, tt.wantMime}, {m.Kind, tt.wantKind}} {
+			if field[1] != "" && field[0] != field[1] {
+				t.Errorf("%q of type %q, bytes %.20q: %q, want %q", tt.name, tt.mime, tt.bytes, field[0], field[1])
+			}
+		}
+	}
+}
+
 // A medium that the store does not have cannot be shown: the event is taken
 // nevertheless, and people are told.
 func TestHostMediaEventWithoutMedium(t *testing.T) {

@@ -94,55 +94,70 @@ func TestMediaOrder(t *testing.T) {
 	})
 }
 
+// describedMedia are what peers say of media, with the first bytes, and what is kept.
+var describedMedia = []struct {
+	declared, name, mime, kind string
+	bytes                      string
+	wantName, wantMime         string
+	wantKind                   string
+}{
+	{name: "Grüße 🐢👩‍👩‍👧.png", wantName: "Grüße 🐢👩‍👩‍👧.png"},
+	{name: "写真 レポート.pdf", wantName: "写真 レポート.pdf"},
+	{name: `it's "quoted" <b>&amp;.txt`, wantName: `it's "quoted" <b>&amp;.txt`},
+	{name: "../../etc/passwd", wantName: "passwd"},
+	{name: `..\..\windows\system.ini`, wantName: "system.ini"},
+	{name: "a\u0000b\nc\td\u007f.txt", wantName: "abcd.txt"},
+	{name: "..", wantName: "file"}, {name: "", wantName: "file"}, {name: "a/", wantName: "file"},
+	{name: strings.Repeat("長", 300) + ".jpeg", wantName: strings.Repeat("長", 83) + ".jpeg"},
+	{name: strings.Repeat("🐢", 60) + "a.jpeg", wantName: strings.Repeat("🐢", 60) + "a.jpeg"},
+	{name: "photo\u202egnp.exe", wantName: "photognp.exe"}, {name: "\u2066a\u2069.png", wantName: "a.png"},
+	{name: "שלום \u200fעולם.txt", wantName: "שלום \u200fעולם.txt"},
+	{name: "CON", wantName: "CON"}, {name: "aux.txt", wantName: "aux.txt"}, // Windows' own trouble
+
+	{mime: "image/png", kind: "image", bytes: jpeg, wantMime: "image/jpeg", wantKind: "image"},
+	{mime: "image/jpeg", kind: "image", bytes: jpeg, wantMime: "image/jpeg", wantKind: "image"},
+	{mime: "video/mp4", kind: "video", bytes: png, wantMime: "image/png", wantKind: "image"},
+	{mime: "image/png", kind: "document", bytes: png, wantMime: "image/png", wantKind: "document"},
+	{mime: "audio/ogg; codecs=opus", kind: "voice", bytes: opus, wantMime: "audio/ogg", wantKind: "voice"},
+	{mime: "audio/mp4", kind: "voice", bytes: mp4, wantMime: "audio/mp4", wantKind: "voice"},
+	{mime: "image/gif", kind: "animation", bytes: gif, wantMime: "image/gif", wantKind: "animation"},
+	{mime: "image/png", kind: "image", bytes: "no picture at all", wantMime: "text/plain", wantKind: "document"},
+	{mime: "image/png", kind: "image", bytes: "\x00\x01\x02\x03", wantMime: "application/octet-stream", wantKind: "document"},
+	{mime: "image/png", kind: "image", bytes: "", wantMime: "application/octet-stream", wantKind: "document"},
+	{mime: "application/pdf", kind: "document", bytes: "%PDF-1.7", wantMime: "application/pdf", wantKind: "document"},
+	{mime: "", kind: "", bytes: png, wantMime: "image/png", wantKind: "image"},
+	{mime: "nonsense", kind: "nonsense", bytes: "abc", wantMime: "text/plain", wantKind: "document"},
+
+	// Hostile: nothing of it is a type that a browser would run.
+	{mime: "image/svg+xml", kind: "image", name: "a.svg", bytes: svg, wantMime: "text/plain", wantKind: "document", wantName: "a.svg"},
+	{mime: "image/png", kind: "image", name: "a.png", bytes: svg, wantMime: "text/plain", wantKind: "document", wantName: "a.png"},
+	{mime: "image/png", kind: "image", name: "a.png", bytes: html, wantMime: "text/plain", wantKind: "document", wantName: "a.png"},
+	{mime: "text/html", kind: "document", bytes: html, wantMime: "text/plain", wantKind: "document"},
+	{mime: "application/xhtml+xml", kind: "document", bytes: html, wantMime: "application/octet-stream", wantKind: "document"},
+	{mime: "TEXT/HTML; charset=utf-8", kind: "document", bytes: html, wantMime: "text/plain", wantKind: "document"},
+	{mime: "text/javascript", kind: "document", bytes: "alert(1)", wantMime: "text/plain", wantKind: "document"},
+	{mime: "application/javascript", kind: "document", bytes: "alert(1)", wantMime: "application/octet-stream", wantKind: "document"},
+	{mime: "multipart/x-mixed-replace", kind: "document", bytes: html, wantMime: "application/octet-stream", wantKind: "document"},
+	{mime: "IMAGE/SVG+XML; charset=utf-8", kind: "image", bytes: svg, wantMime: "text/plain", wantKind: "document"},
+	{mime: " text/html", kind: "document", bytes: html, wantMime: "text/plain", wantKind: "document"},
+	{mime: "\ufefftext/html", kind: "document", bytes: html, wantMime: "text/plain", wantKind: "document"},
+	{mime: "text/html; ;=", kind: "document", bytes: html, wantMime: "text/plain", wantKind: "document"},
+	{mime: "image/png", kind: "image", bytes: "\ufeff \n\t" + html, wantMime: "text/plain", wantKind: "document"},
+	{mime: "image/png", kind: "image", bytes: "\ufeff \n\t" + svg, wantMime: "text/plain", wantKind: "document"},
+	{mime: "", kind: "", bytes: "\n\n" + strings.ToUpper(html), wantMime: "text/plain", wantKind: "document"},
+	{mime: "video/mp4", kind: "video", bytes: strings.Repeat(" ", 5000) + html, wantMime: "text/plain", wantKind: "document"},
+	{mime: "application/xml", kind: "document", bytes: svg, wantMime: "application/octet-stream", wantKind: "document"},
+	{mime: "text/xml", kind: "document", bytes: svg, wantMime: "text/plain", wantKind: "document"},
+	{mime: "image/png", kind: "image", name: "bomb.png", bytes: bomb, wantMime: "image/png", wantKind: "image", wantName: "bomb.png"},
+}
+
 // Names are people's, but no paths; types are what the bytes are.
 func TestMediaNamesAndTypes(t *testing.T) {
 	t.Parallel()
 	in := startWith(t, memstore.New())
 	g, _ := in.gateway()
 	phone := in.device(in.pair(g), "phone")
-	long := strings.Repeat("長", 300) + ".jpeg"
-	tests := []struct {
-		declared, name, mime, kind string
-		bytes                      string
-		wantName, wantMime         string
-		wantKind                   string
-	}{
-		{name: "Grüße 🐢👩‍👩‍👧.png", wantName: "Grüße 🐢👩‍👩‍👧.png"},
-		{name: "写真 レポート.pdf", wantName: "写真 レポート.pdf"},
-		{name: `it's "quoted" <b>&amp;.txt`, wantName: `it's "quoted" <b>&amp;.txt`},
-		{name: "../../etc/passwd", wantName: "passwd"},
-		{name: `..\..\windows\system.ini`, wantName: "system.ini"},
-		{name: "a\u0000b\nc\td\u007f.txt", wantName: "abcd.txt"},
-		{name: "..", wantName: "file"}, {name: "", wantName: "file"}, {name: "a/", wantName: "file"},
-		{name: long, wantName: strings.Repeat("長", 83) + ".jpeg"},
-
-		{mime: "image/png", kind: "image", bytes: jpeg, wantMime: "image/jpeg", wantKind: "image"},
-		{mime: "image/jpeg", kind: "image", bytes: jpeg, wantMime: "image/jpeg", wantKind: "image"},
-		{mime: "video/mp4", kind: "video", bytes: png, wantMime: "image/png", wantKind: "image"},
-		{mime: "image/png", kind: "document", bytes: png, wantMime: "image/png", wantKind: "document"},
-		{mime: "audio/ogg; codecs=opus", kind: "voice", bytes: opus, wantMime: "audio/ogg", wantKind: "voice"},
-		{mime: "audio/mp4", kind: "voice", bytes: mp4, wantMime: "audio/mp4", wantKind: "voice"},
-		{mime: "image/gif", kind: "animation", bytes: gif, wantMime: "image/gif", wantKind: "animation"},
-		{mime: "image/png", kind: "image", bytes: "no picture at all", wantMime: "text/plain", wantKind: "document"},
-		{mime: "image/png", kind: "image", bytes: "\x00\x01\x02\x03", wantMime: "application/octet-stream", wantKind: "document"},
-		{mime: "image/png", kind: "image", bytes: "", wantMime: "application/octet-stream", wantKind: "document"},
-		{mime: "application/pdf", kind: "document", bytes: "%PDF-1.7", wantMime: "application/pdf", wantKind: "document"},
-		{mime: "", kind: "", bytes: png, wantMime: "image/png", wantKind: "image"},
-		{mime: "nonsense", kind: "nonsense", bytes: "abc", wantMime: "text/plain", wantKind: "document"},
-
-		// Hostile: nothing of it is a type that a browser would run.
-		{mime: "image/svg+xml", kind: "image", name: "a.svg", bytes: svg, wantMime: "text/plain", wantKind: "document", wantName: "a.svg"},
-		{mime: "image/png", kind: "image", name: "a.png", bytes: svg, wantMime: "text/plain", wantKind: "document", wantName: "a.png"},
-		{mime: "image/png", kind: "image", name: "a.png", bytes: html, wantMime: "text/plain", wantKind: "document", wantName: "a.png"},
-		{mime: "text/html", kind: "document", bytes: html, wantMime: "text/plain", wantKind: "document"},
-		{mime: "application/xhtml+xml", kind: "document", bytes: html, wantMime: "application/octet-stream", wantKind: "document"},
-		{mime: "TEXT/HTML; charset=utf-8", kind: "document", bytes: html, wantMime: "text/plain", wantKind: "document"},
-		{mime: "text/javascript", kind: "document", bytes: "alert(1)", wantMime: "text/plain", wantKind: "document"},
-		{mime: "application/javascript", kind: "document", bytes: "alert(1)", wantMime: "application/octet-stream", wantKind: "document"},
-		{mime: "multipart/x-mixed-replace", kind: "document", bytes: html, wantMime: "application/octet-stream", wantKind: "document"},
-		{mime: "image/png", kind: "image", name: "bomb.png", bytes: bomb, wantMime: "image/png", wantKind: "image", wantName: "bomb.png"},
-	}
-	for i, tt := range tests {
+	for i, tt := range describedMedia {
 		ref := fmt.Sprint("mu_", i)
 		up := sendingOf(ref, []byte(tt.bytes))
 		up.Kind, up.Mime, up.Filename = tt.kind, tt.mime, tt.name

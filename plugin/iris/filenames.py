@@ -15,6 +15,10 @@ from .lanes import Lane
 LIMIT = 255
 PATH_LIMIT = 180
 
+_CONTROL = frozenset({"Cc", "Cs", "Zl", "Zp"})
+# They let "photo\u202egnp.exe" look like a picture.
+_TURNS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
 UNKNOWN = "application/octet-stream"
 
 # Types that Python knows from the system only, if at all.
@@ -23,11 +27,11 @@ _TYPES |= {".oga": "audio/ogg", ".m4a": "audio/mp4", ".md": "text/markdown", ".m
 
 
 def clean(name: str, fallback: str = "file", limit: int = LIMIT) -> str:
-    """Return the last part of a path, without control characters and dots around it, in at most limit bytes
-    of UTF-8; its ending stays. Any other Unicode is kept.
+    """Return the last part of a path, without control characters, those that turn the writing direction, and
+    dots around it, in at most limit bytes of UTF-8; its ending stays. Any other Unicode is kept.
     """
     name = name.replace("\\", "/").rsplit("/", 1)[-1]
-    name = "".join(c for c in name if unicodedata.category(c) not in ("Cc", "Cs", "Zl", "Zp"))
+    name = "".join(c for c in name if unicodedata.category(c) not in _CONTROL and c not in _TURNS)
     name = name.strip(" .") or fallback
     if len(name.encode()) <= limit:
         return name

@@ -27,6 +27,9 @@ class FilenamesTest(unittest.TestCase):
             ".bashrc": "bashrc",
             "Grüße 🌈 日本語 “quoted” 'x'.png": "Grüße 🌈 日本語 “quoted” 'x'.png",
             "a\x00\n\x1b[31mb\u2028\x85.png": "a[31mb.png",
+            "photo\u202egnp.exe": "photognp.exe",
+            "\u2066a\u2069.png": "a.png",
+            "שלום \u200fעולם.txt": "שלום \u200fעולם.txt",
             "half an emoji \ud83d.png": "half an emoji .png",
         }.items():
             self.assertEqual(filenames.clean(name), want, ascii(name))

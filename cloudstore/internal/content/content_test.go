@@ -12,14 +12,14 @@ import (
 )
 
 func FuzzFilename(f *testing.F) {
-	for _, name := range []string{"", ".", "a/../b", `C:\x\y.txt`, "🐢.png", "a\x00b", "\xff", strings.Repeat("長", 300) + ".jpeg", "x." + strings.Repeat("e", 300), " . "} {
+	for _, name := range []string{"", ".", "a/../b", `C:\x\y.txt`, "🐢.png", "a\x00b", "\xff", strings.Repeat("長", 300) + ".jpeg", "x." + strings.Repeat("e", 300), " . ", "a\u202egnp.exe", "\u2066"} {
 		f.Add(name)
 	}
 	f.Fuzz(func(t *testing.T, name string) {
 		got := content.Filename(name)
 		switch {
 		case got == "" || got == "." || got == "..", len(got) > 255, !utf8.ValidString(got),
-			strings.ContainsAny(got, `/\`), strings.ContainsFunc(got, unicode.IsControl), filepath.Base(got) != got:
+			strings.ContainsAny(got, `/\`), strings.ContainsFunc(got, unicode.IsControl), strings.ContainsAny(got, "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"), filepath.Base(got) != got:
 			t.Errorf("%q became %q", name, got)
 		}
 		if again := content.Filename(got); again != got {

@@ -14,13 +14,13 @@ const maxName = 255
 const maxExtension = 16
 
 // Filename returns a name that can be used as a file's: any Unicode is kept,
-// path parts and control characters are gone, and it has 255 bytes at most, of
+// path parts, control characters and those that turn the writing direction are gone, and it has 255 bytes at most, of
 // which the extension is kept. One with nothing left is "file".
 func Filename(name string) string {
 	name = strings.ToValidUTF8(name, "\uFFFD")
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' { // line ends, too
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || turns(r) { // line ends, too
 			return -1
 		}
 		return r
@@ -37,6 +37,12 @@ func Filename(name string) string {
 		ext = ""
 	}
 	return strings.TrimSpace(cut(name, maxName-len(ext))) + ext
+}
+
+// turns reports whether r turns the writing direction around, which lets
+// "photo\u202Egnp.exe" look like a picture. The letters themselves need it not.
+func turns(r rune) bool {
+	return r >= '\u202A' && r <= '\u202E' || r >= '\u2066' && r <= '\u2069'
 }
 
 // cut returns the first limit bytes of s, or fewer so that no character breaks.

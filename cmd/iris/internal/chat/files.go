@@ -7,8 +7,10 @@ import (
 	"mime"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"iris-gateway/cmd/iris/internal/device"
 	"iris-gateway/cmd/iris/internal/terminal"
@@ -102,21 +104,53 @@ func openFile(path string) (device.File, io.Closer, error) {
 // createFile makes a file that is not there yet: at a path, in a folder, or here
 // under its own name.
 func createFile(path, name string) (*os.File, error) {
-	name = filepath.Base(terminal.CleanLine(name))
 	if info, err := os.Stat(path); path == "" || err == nil && info.IsDir() {
-		path = filepath.Join(path, name)
+		path = filepath.Join(path, ownName(name))
 	}
-	ext := filepath.Ext(path)
+	dir, name := filepath.Split(path)
+	ext := filepath.Ext(name)
+	if len(ext) > maxExt {
+		ext = ""
+	}
 	for n := 1; ; n++ {
-		try := path
+		try := name
 		if n > 1 {
-			try = fmt.Sprintf("%s (%d)%s", strings.TrimSuffix(path, ext), n, ext)
+			mark := fmt.Sprintf(" (%d)%s", n, ext)
+			try = shortened(strings.TrimSuffix(name, ext), maxName-len(mark)) + mark
 		}
-		f, err := os.OpenFile(try, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		f, err := os.OpenFile(dir+try, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 		if !errors.Is(err, os.ErrExist) || n == 100 {
 			return f, err
 		}
 	}
+}
+
+const (
+	maxName = 255 // bytes of a name that file systems take
+	maxExt  = 16  // bytes of its ending
+)
+
+// ownName returns what a file of somebody else is called here. It is never hidden
+// (".profile" would be run by the next shell), and no device of Windows.
+func ownName(name string) string {
+	name = strings.Trim(filepath.Base(terminal.CleanLine(name)), ". ")
+	stem, _, _ := strings.Cut(name, ".")
+	if name == "" || devices.MatchString(strings.TrimSpace(stem)) {
+		name = "_" + name
+	}
+	return name
+}
+
+// devices are names that Windows has for devices, in every folder and with any ending.
+var devices = regexp.MustCompile(`(?i)^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])$`)
+
+// shortened returns the first characters of a text, limit bytes at most.
+func shortened(s string, limit int) string {
+	for len(s) > limit {
+		_, last := utf8.DecodeLastRuneInString(s)
+		s = s[:len(s)-last]
+	}
+	return s
 }
 
 // fileAndText takes "FILE TEXT" apart. A name with spaces is known by the file

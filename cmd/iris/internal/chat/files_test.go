@@ -61,3 +61,53 @@ func TestFiles(t *testing.T) {
 		}
 	}
 }
+
+// Whatever a file is called, it is saved in the folder that was named, to be seen,
+// and as often as it is asked for.
+func TestFileNames(t *testing.T) {
+	t.Parallel()
+	g := gatewaytest.Start(t)
+	serve(t, g)
+	from, to := t.TempDir(), t.TempDir()
+	long := strings.Repeat("長", 83) + "a.jpeg" // 255 bytes
+	names := map[string][]string{              // what each is called when it is saved twice
+		".profile":                      {"profile", "profile (2)"},
+		"Nul.tar.gz":                    {"_Nul.tar.gz", "_Nul.tar (2).gz"},
+		"console.txt":                   {"console.txt", "console (2).txt"},
+		"photo\u202egnp.exe":            {"photognp.exe", "photognp (2).exe"},
+		`..\..\boot.ini`:                {"boot.ini", "boot (2).ini"},
+		"写真 🐢 \"x\" 'y'.png":            {"写真 🐢 \"x\" 'y'.png", "写真 🐢 \"x\" 'y' (2).png"},
+		long:                            {long, strings.Repeat("長", 82) + " (2).jpeg"},
+		"x." + strings.Repeat("e", 253): {"x." + strings.Repeat("e", 253), "x." + strings.Repeat("e", 249) + " (2)"},
+	}
+	var send strings.Builder
+	for name := range names {
+		if err := os.WriteFile(filepath.Join(from, name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&send, "/send %s\n", filepath.Join(from, name))
+	}
+	if out, err := run(t, chat.Options{Device: config(g, "d1")}, send.String()); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var save strings.Builder
+	for n := range len(names) {
+		fmt.Fprintf(&save, "/save %d %s\n/save %d %s\n", n+1, to, n+1, to)
+	}
+	if out, err := run(t, chat.Options{Device: config(g, "d2"), History: 50}, save.String()); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	saved := 0
+	for name, want := range names {
+		for _, as := range want {
+			b, err := os.ReadFile(filepath.Join(to, as))
+			if err != nil || string(b) != name {
+				t.Errorf("%q: %v, holds %q", as, err, b)
+			}
+			saved++
+		}
+	}
+	if all, err := os.ReadDir(to); err != nil || len(all) != saved {
+		t.Errorf("%d files were saved, want %d: %v", len(all), saved, all)
+	}
+}
