@@ -75,8 +75,16 @@ func goldenTypes(t testing.TB, requests bool) []string {
 // firestore opens a store on the emulator, in a project of its own.
 func firestore(t testing.TB) store {
 	t.Helper()
+	s, _ := firestoreWithBucket(t)
+	return s
+}
+
+// firestoreWithBucket is firestore with what lists the objects of its bucket.
+func firestoreWithBucket(t testing.TB) (store, func() []string) {
+	t.Helper()
+	bucket := testenv.Bucket(t)
 	s, err := cloudstore.Open(t.Context(), cloudstore.Config{
-		Project: testenv.Firestore(t).Project, MaxSockets: 10, Bucket: testenv.Bucket(t),
+		Project: testenv.Firestore(t).Project, MaxSockets: 10, Bucket: bucket,
 		Media: iris.MediaLimits{MaxBytes: 64 << 20, Quota: 512 << 20},
 	})
 	if err != nil {
@@ -87,5 +95,5 @@ func firestore(t testing.TB) store {
 			t.Error(err)
 		}
 	})
-	return s
+	return s, func() []string { return testenv.Objects(t, bucket) }
 }
