@@ -72,6 +72,36 @@ func TestMediaUploadResumes(t *testing.T) {
 	})
 }
 
+// What has come when the connection is cut is kept, although it fills no part.
+func TestMediaUploadCut(t *testing.T) {
+	t.Parallel()
+	s := memstore.New()
+	in := startWith(t, s)
+	g, _ := in.gateway()
+	token := in.pair(g)
+	b := random(3 << 20)
+	p := in.device(token, "phone")
+	p.startAt(sendingOf("mu", b))
+	if err := p.write(b[:2<<20]); err != nil {
+		t.Fatal(err)
+	}
+	p.works() // it has read them
+	p.drop()
+	waitFor(t, "a part is kept", func() bool { return len(objectsOf(s, "uploads/")) == 1 })
+	again := in.device(token, "phone")
+	from := again.startAt(sendingOf("mu", b))
+	if from < 1<<20 || from > 2<<20 {
+		t.Errorf("goes on at %d of %d", from, 2<<20)
+	}
+	if err := again.write(b[from:]); err != nil {
+		t.Fatal(err)
+	}
+	if f := again.end("mu", hashOf(b)); !f.is("media.upload.ack") {
+		t.Fatalf("end: %v", f)
+	}
+	again.holds(mediaID(again.sendMedia("mu")[0]), b)
+}
+
 // The ack was lost with the connection: the upload is complete already.
 func TestMediaAckLost(t *testing.T) {
 	t.Parallel()
