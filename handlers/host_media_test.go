@@ -244,7 +244,7 @@ func TestHostMediaEventWithoutMedium(t *testing.T) {
 
 func TestHostMediaRefused(t *testing.T) {
 	onMediaHosts(t, func(w mediaHost) {
-		data := random(300_000) // enough to be kept, if it were
+		data := random(300_000)
 		for name, c := range map[string]struct {
 			fields map[string]any
 			sent   []byte
@@ -287,7 +287,13 @@ func TestHostMediaQuota(t *testing.T) {
 	s := memstore.New()
 	s.Limits.Quota = 100_000
 	w := newWorld(t, s)
-	w.host.bring("md_1", random(60_000))
+	w.host.put("md_0", random(60_000), map[string]any{"sha256": hashOf(nil)})
+	w.host.bytes(random(60_000))
+	w.host.putEnd("md_0")
+	if ack := w.host.putAck("md_0"); ack["ok"] == true {
+		t.Errorf("got %v", ack)
+	}
+	w.host.bring("md_1", random(60_000)) // what was refused counts no more
 	w.host.put("md_2", random(60_000), nil)
 	if ack := w.host.putAck("md_2"); ack["code"] != "media_too_large" || !strings.Contains(ack["message"].(string), "100000") {
 		t.Errorf("got %v", ack)
