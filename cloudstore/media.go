@@ -125,9 +125,11 @@ func (s mediaRows) ReplaceMediaRow(ctx context.Context, g string, r media.Row) (
 		{Path: "kind", Value: r.Kind}, {Path: "mime", Value: r.MIME}, {Path: "sha256", Value: r.SHA256},
 		{Path: "ready", Value: r.Ready}, {Path: "attempt", Value: r.Attempt}, {Path: "key", Value: r.Key},
 	}
+	review := firestore.Update{Path: "review", Value: rows.Time(r.Review)}
 	if r.Review.IsZero() {
-		up = append(up, firestore.Update{Path: "review", Value: firestore.Delete})
+		review.Value = firestore.Delete
 	}
+	up = append(up, review)
 	res, err := ref.Update(ctx, up, firestore.LastUpdateTime(r.Version.(time.Time)))
 	s.spent(Write, ref, err)
 	if stale(err) {

@@ -65,6 +65,7 @@ func RunMedia(t *testing.T, open func(t *testing.T) (MediaStore, *media.Library,
 		{"died while it resumed", testMediaDiedResuming},
 		{"aborted late", testMediaAbortedLate},
 		{"versions of a row", testMediaRowVersions},
+		{"removed by half", testMediaRemovedHalf},
 		{"never sent", testMediaUnsent},
 	} {
 		t.Run(c.name, func(t *testing.T) {

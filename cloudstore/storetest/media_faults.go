@@ -214,6 +214,30 @@ func testMediaRowVersions(f *mediaFixture) {
 	code(f, err, iris.CodeNotFound)
 }
 
+// Somebody died while he removed a medium: the rest goes with a later upload, and
+// meanwhile nobody gets it.
+func testMediaRemovedHalf(f *mediaFixture) {
+	bucket, now := f.library.Bucket, f.library.Now()
+	f.library.Now = func() time.Time { return now }
+	m := f.store("key", noise(10, 1))
+	f.library.Bucket = brokenBucket{Bucket: bucket, remove: true}
+	if err := f.DeleteMedia(f.ctx, f.g, m.ID); !errors.Is(err, errFault) {
+		f.Fatal(err)
+	}
+	f.library.Bucket = bucket
+	f.left(1)
+	_, err := f.Media(f.ctx, f.g, m.ID)
+	code(f, err, iris.CodeNotFound)
+	_, err = f.UploadedMedia(f.ctx, f.g, "key")
+	code(f, err, iris.CodeNotFound)
+	now = now.Add(2 * time.Minute)
+	noError(f.T, f.begin("another", 1, false).Abort())
+	f.left(0)
+	used, err := f.library.Rows.MediaBytes(f.ctx, f.g)
+	noError(f.T, err)
+	equal(f, "bytes", used, int64(0))
+}
+
 // What a device or host has brought and then never spoken of goes after a week, what
 // a message has stays.
 func testMediaUnsent(f *mediaFixture) {

@@ -63,11 +63,15 @@ func (f *failure) ReplaceMediaRow(ctx context.Context, g string, r media.Row) (a
 	return version, err
 }
 
-func (f *failure) DeleteMediaRow(ctx context.Context, g, id string) error {
+func (f *failure) ReviewRows(ctx context.Context, g string, now time.Time) ([]media.Row, error) {
+	return call(f, func() ([]media.Row, error) { return f.Rows.ReviewRows(ctx, g, now) })
+}
+
+func (f *failure) DeleteMediaRow(ctx context.Context, g string, r media.Row) error {
 	if err := f.fails(); err != nil {
 		return err
 	}
-	return f.Rows.DeleteMediaRow(ctx, g, id)
+	return f.Rows.DeleteMediaRow(ctx, g, r)
 }
 
 func (f *failure) MediaBytes(ctx context.Context, g string) (int64, error) {
@@ -169,6 +173,8 @@ func fails(t *testing.T, n int, b []byte, before func(*testing.T, *memstore.Stor
 		t.Errorf("call %d fails, told is %v", n, err)
 	}
 	s.Rows, s.Bucket = f.Rows, f.Bucket
+	later := s.Now().Add(2 * time.Minute) // who was removing something has certainly given up
+	s.Now = func() time.Time { return later }
 	u, err = s.BeginUpload(t.Context(), gateway, "key", m, true)
 	if err != nil {
 		t.Fatal(err)

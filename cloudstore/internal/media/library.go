@@ -204,11 +204,15 @@ func (l *Library) ready(ctx context.Context, g, id string) (Row, error) {
 
 func (l *Library) expired(row Row) bool { return rows.Expired(row.Expires, l.Now()) }
 
+// removing is how long it may take to remove a medium. Then somebody else may.
+const removing = time.Minute
+
 // remove removes all of a row, the row last. First it takes the row over, so that
 // nobody finishes or goes on with what is being removed, and nobody begins anew
-// under its id before all is gone; CodeConflict when somebody else was quicker.
+// under its id before all is gone; CodeConflict when somebody else was quicker. If it
+// dies, or the bucket fails, a later upload removes the rest.
 func (l *Library) remove(ctx context.Context, g string, row Row) (err error) {
-	row.Key, row.Ready, row.Attempt = "", false, rand.Text()
+	row.Key, row.Ready, row.Attempt, row.Review = "", false, rand.Text(), l.Now().Add(removing)
 	if row.Version, err = l.Rows.ReplaceMediaRow(ctx, g, row); err != nil {
 		return err
 	}

@@ -53,14 +53,19 @@ func (l *Library) abandoned(ctx context.Context, g string) (over []Row, err erro
 	return over, err
 }
 
-// unsent returns the media that no message has, although there was time. Those
-// that one has are not looked at again: they go with their messages.
+// unsent returns the media that no message has, although there was time, and those
+// that somebody has begun to remove. Those that a message has are not looked at
+// again: they go with their messages.
 func (l *Library) unsent(ctx context.Context, g string) (over []Row, err error) {
 	due, err := l.Rows.ReviewRows(ctx, g, l.Now())
 	if err != nil {
 		return nil, err
 	}
 	for _, row := range due {
+		if !row.Ready {
+			over = append(over, row)
+			continue
+		}
 		having, err := l.Rows.MediaMessages(ctx, g, row.ID, 1)
 		if err != nil {
 			return nil, err
