@@ -70,11 +70,10 @@ type brokenBucket struct {
 }
 
 func (b brokenBucket) Create(ctx context.Context, name, state string) io.WriteCloser {
-	w := b.Bucket.Create(ctx, name, state)
 	if b.part != "" && strings.HasPrefix(path.Base(name), b.part) {
-		return brokenWriter{w}
+		return brokenWriter{io.Discard}
 	}
-	return w
+	return b.Bucket.Create(ctx, name, state)
 }
 
 func (b brokenBucket) Delete(ctx context.Context, name string) error {
@@ -84,7 +83,7 @@ func (b brokenBucket) Delete(ctx context.Context, name string) error {
 	return b.Bucket.Delete(ctx, name)
 }
 
-type brokenWriter struct{ io.WriteCloser }
+type brokenWriter struct{ io.Writer }
 
 func (brokenWriter) Close() error { return errFault }
 

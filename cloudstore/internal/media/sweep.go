@@ -62,10 +62,6 @@ func (l *Library) unsent(ctx context.Context, g string) (over []Row, err error) 
 		return nil, err
 	}
 	for _, row := range due {
-		if !row.Ready {
-			over = append(over, row)
-			continue
-		}
 		having, err := l.Rows.MediaMessages(ctx, g, row.ID, 1)
 		if err != nil {
 			return nil, err
