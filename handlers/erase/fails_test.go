@@ -153,14 +153,16 @@ func left(t *testing.T, s *memstore.Store) string {
 		state(t, s), texts, media, len(channels)-1, len(pickers), said)
 }
 
-// message is one of the first thread, which is named after it, with a medium, quoted
-// in a live document; its deletion has begun. The log tells less of that than its row.
+// message is one of the first thread, which is named after it, with a medium of its
+// own and one that another message has, too, in two live documents; its deletion has
+// begun. The log tells less of that than its row.
 func message(t *testing.T, s *memstore.Store, in *instance) {
 	t.Helper()
 	l := iris.Lane{ChatID: "c", ThreadID: "t1"}
-	medium := upload(t, s, 0)
-	m := iris.Message{ID: "m1", Lane: l, Role: iris.RoleUser, Text: secret, Media: []iris.Media{medium}}
-	said := hub.Draft{Messages: []string{m.ID}, Changes: []iris.Change{iris.CreateMessage{Message: m}}}
+	medium, shared := upload(t, s, 0), upload(t, s, 1)
+	m := iris.Message{ID: "m1", Lane: l, Role: iris.RoleUser, Text: secret, Media: []iris.Media{medium, shared}}
+	kept := iris.Message{ID: "m2", Lane: lane, Role: iris.RoleUser, Media: []iris.Media{shared}}
+	said := hub.Draft{Messages: []string{m.ID}, Changes: []iris.Change{iris.CreateMessage{Message: m}, iris.CreateMessage{Message: kept}}}
 	said.Add(l, wire.Message{MessageID: m.ID, Role: m.Role, Text: m.Text})
 	in.append(said)
 	named := hub.Draft{}
@@ -174,7 +176,7 @@ func message(t *testing.T, s *memstore.Store, in *instance) {
 	}
 	known := iris.Deletion{ID: "del_1", Lane: l, Messages: []string{m.ID}}
 	d := known
-	d.Names, d.Media = []string{erase.HashName(secret)}, []string{medium.ID}
+	d.Names, d.Media = []string{erase.HashName(secret)}, m.MediaIDs()
 	in.append(hub.Draft{
 		Messages: d.Messages, Control: []iris.Control{{Kind: iris.DeletionBegun, Deletion: &known}},
 		Changes: []iris.Change{iris.PutMessage{Message: m.Tombstone()}, iris.BeginDeletion{Deletion: d}},
@@ -188,21 +190,22 @@ func TestEachCallFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		begin func(*testing.T, *memstore.Store, *instance)
 		told  int // message.deleted
+		media int // that stay
 		calls int // of the store, at least
-	}{"a channel": {gone, 0, 20}, "a message": {message, 1, 7}} {
+	}{"a channel": {gone, 0, 0, 20}, "a message": {message, 1, 1, 7}} {
 		t.Run(name, func(t *testing.T) {
 			calls := 0
 			for came := true; came; calls++ {
 				synctest.Test(t, func(t *testing.T) {
 					s := newStore(t)
+					f := &failure{Store: s, left: calls + 1}
+					defer openWith(t, s, f, f).close()
 					dead := open(t, s, nil)
 					c.begin(t, s, dead)
 					dead.close()
-					f := &failure{Store: s, left: calls + 1}
-					defer openWith(t, s, f, f).close()
 					time.Sleep(time.Minute)
 					synctest.Wait()
-					want := fmt.Sprintf("pending 0, text false, told %d; 0 messages, 0 media, 0 channels beside the default, 0 pickers, 0 texts in live documents", c.told)
+					want := fmt.Sprintf("pending 0, text false, told %d; 0 messages, %d media, 0 channels beside the default, 0 pickers, 0 texts in live documents", c.told, c.media)
 					if got := left(t, s); got != want {
 						t.Errorf("call %d failed: %s", calls+1, got)
 					}
