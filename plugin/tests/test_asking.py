@@ -11,6 +11,7 @@ from unittest import mock
 from support import LANE, needs_hermes
 from test_adapter import AdapterCase, runner
 
+from iris import hermes
 from iris.events import now_ms
 from iris.lanes import Lane
 from iris.spool import Inbound
@@ -168,6 +169,8 @@ class AskingTest(AdapterCase):
             self.assertGreater(body["expires_at"], now_ms() + 290_000)
             self.assertEqual((body["title"], body["text"]), ("/new", "Sure?"))
             self.assertEqual([c["value"] for c in body["choices"]], ["once", "always", "cancel"])
+            self.adapter.prompts.confirm_over(KEY, hermes.confirm_pending(KEY), "a word meanwhile")
+            self.assertEqual(self.last().kind, "prompt")  # hermes waits for it all the same
             self.assertEqual(await self.answer(choice), "")
             sent = self.last().body
             self.assertEqual(

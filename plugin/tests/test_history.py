@@ -173,9 +173,19 @@ class LaneTest(HistoryCase):
         folder = self.dir / "sessions"
         folder.mkdir()
         (folder / "s1.jsonl").write_text(SECRET)
+        for name, of in ("d1", session), ("d2", other):  # background work that has ended
+            with self.db._lock:
+                self.db._conn.execute(
+                    "INSERT INTO async_delegations (delegation_id, origin_session, parent_session_id, state,"
+                    " dispatched_at, updated_at, result_json) VALUES (?, '', ?, 'done', 0, 0, ?)",
+                    (name, of, SECRET if of == session else "else"),
+                )
         self.history.remove_sessions(self.history.sessions(THREAD), folder)
         self.assertEqual(self.left(), [])
         self.assertEqual(len(self.rows(other)), 200)
+        with self.db._lock:
+            kept = self.db._conn.execute("SELECT delegation_id FROM async_delegations").fetchall()
+        self.assertEqual([row[0] for row in kept], ["d2"])
         self.history.remove_sessions(self.history.sessions(THREAD), folder)  # again
 
 

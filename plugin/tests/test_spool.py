@@ -14,7 +14,7 @@ from unittest import mock
 from support import LANE, OTHER, TempDir, edit, event
 
 from iris.events import Event
-from iris.held import Held
+from iris.held import AGAIN, Held
 from iris.outgoing import Outgoing
 from iris.pump import Pump, Stopped
 from iris.spool import Inbound, Spool
@@ -399,6 +399,19 @@ class PumpTest(TempDir):
                 time.sleep(0.001)
             self.assertEqual(self.frames(), [("edit", 1), ("turn.start", 2), ("turn.end", 3)])
         self.assertEqual(self.pump.attach(self.out).result(10).turns[0]["ended"], 3)
+
+    def test_a_disk_that_refuses_is_asked_again_after_a_while(self) -> None:
+        now = 100.0
+        held = Held(clock=lambda: now)
+        self.assertIsNone(held.patience)
+        held.add([event("answer")])
+        self.assertEqual(held.patience, 0.0)
+        held.refused()
+        self.assertEqual(held.patience, AGAIN)
+        now += AGAIN / 2
+        self.assertEqual(held.patience, AGAIN / 2)
+        held.clear()
+        self.assertIsNone(held.patience)
 
     def test_a_disk_that_is_full_for_long(self) -> None:
         self.pump._held = Held(limit=70_000)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unittest
+from unittest import mock
 
 from support import LANE, OTHER
 
@@ -56,6 +57,14 @@ class TurnsTest(unittest.TestCase):
         self.assertEqual((body["outcome"], body["tokens"], body["reasoning"]), ("completed", 5, "a\n\nb"))
         self.assertEqual((body["runtime"]["model"], body["runtime"]["cwd"]), ("big-model", "~"))
         self.assertNotIn("error", body)
+        self.assertLess(body["runtime"]["latency"], 60)
+        t.error = "500"
+        self.assertEqual(t.end_body(t.outcome(False, False), {})["error"], "500")
+
+    def test_a_turn_starts_with_an_empty_footer(self) -> None:
+        body = turn().end_body("completed", {})
+        self.assertEqual((body["tokens"], body["reasoning"]), (0, ""))
+        self.assertNotIn("model", body["runtime"])
 
     def test_tools_are_numbered_by_call(self) -> None:
         t = turn()
@@ -75,6 +84,13 @@ class SentTest(unittest.TestCase):
         self.assertEqual((final.turn, final.reply_to, final.began), ("tn_1", "m_u", began))  # type: ignore[union-attr]
         self.assertIsNone(sent.edited("m_1", LANE, None, "a", True))
         self.assertIsNotNone(sent.edited("m_1", LANE, None, "a rewrite", True))
+
+    def test_the_oldest_are_forgotten(self) -> None:
+        sent = SentMessages()
+        with mock.patch("iris.sent.REMEMBERED", 2):
+            for name in ("m_1", "m_2", "m_3"):
+                sent.add(name, Sent(LANE, "tn_1", None))
+        self.assertEqual([name for name, _ in sent.of_turn("tn_1")], ["m_2", "m_3"])
 
     def test_unknown_message(self) -> None:
         self.assertIsNotNone(SentMessages().edited("m_x", LANE, "tn_1", "a", False))
