@@ -91,7 +91,7 @@ func (brokenWriter) Close() error { return errFault }
 // may be another file under the same name, never gets mixed up with them.
 func testMediaChanges(f *mediaFixture) {
 	f.broken = true
-	before, after := noise(3*partSize+100, 1), noise(3*partSize+100, 2)
+	before, after := noise(3*partSize, 1), noise(3*partSize, 2)
 	bucket := f.library.Bucket
 	f.library.Bucket = brokenBucket{Bucket: bucket, part: fmt.Sprintf("%012d-", 0)}
 	u := f.begin("key", len(before), true)
