@@ -146,14 +146,16 @@ func (b *bucket) List(ctx context.Context, prefix string) ([]media.Object, error
 	return all, nil
 }
 
-// Compose implements media.Bucket.
-func (b *bucket) Compose(ctx context.Context, name string, parts []string) error {
+// Compose implements media.Bucket. The custom time is for the bucket's lifecycle
+// rule.
+func (b *bucket) Compose(ctx context.Context, name string, parts []string, expires time.Time) error {
 	var sources []*storage.ObjectHandle
 	for _, p := range parts {
 		sources = append(sources, b.handle.Object(p))
 	}
 	c := b.handle.Object(name).ComposerFrom(sources...)
 	c.ContentType = "application/octet-stream"
+	c.CustomTime = expires
 	_, err := c.Run(ctx)
 	return wrap(ctx, err, "composing object %s", name)
 }

@@ -19,18 +19,16 @@ resource "google_storage_bucket" "media" {
     }
   }
 
-  # Media that are too old. The rows that name them go by the database's
-  # time-to-live, or with the next upload, before their bytes.
-  dynamic "lifecycle_rule" {
-    for_each = var.retention_days > 0 ? [var.retention_days + 1] : []
-    content {
-      action {
-        type = "Delete"
-      }
-      condition {
-        age            = lifecycle_rule.value
-        matches_prefix = ["media/"]
-      }
+  # Media that have expired: their custom time says when, if it was said when they
+  # came (retention_days). The rows that name them go by the database's time-to-live,
+  # or with the next upload, before their bytes.
+  lifecycle_rule {
+    action {
+      type = "Delete"
+    }
+    condition {
+      days_since_custom_time = 1
+      matches_prefix         = ["media/"]
     }
   }
 

@@ -189,7 +189,7 @@ variable "log_entries" {
 }
 
 variable "retention_days" {
-  description = "How many days messages and media are kept (IRIS_RETENTION). 0: for ever. What is there keeps the time it got; but the bytes of media go as soon as they are older than the newest value says."
+  description = "How many days messages and media are kept (IRIS_RETENTION). 0: for ever. What is there keeps the time it got."
   type        = number
   default     = 0
 

@@ -220,7 +220,7 @@ func (b bucket) List(ctx context.Context, prefix string) ([]media.Object, error)
 }
 
 // Compose implements media.Bucket.
-func (b bucket) Compose(ctx context.Context, name string, parts []string) error {
+func (b bucket) Compose(ctx context.Context, name string, parts []string, _ time.Time) error {
 	var whole [][]byte
 	for _, p := range parts {
 		o, err := b.get(ctx, p)

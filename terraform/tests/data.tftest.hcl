@@ -70,8 +70,16 @@ run "kept" {
   assert {
     condition = [
       for r in google_storage_bucket.media.lifecycle_rule : [one(r.action).type, one(r.condition).age, one(r.condition).matches_prefix]
+      if one(r.condition).days_since_custom_time == null
     ] == [["Delete", 1, tolist(["uploads/"])]]
     error_message = "other objects than broken uploads are deleted by age"
+  }
+  assert {
+    condition = [
+      for r in google_storage_bucket.media.lifecycle_rule : [one(r.action).type, one(r.condition).days_since_custom_time, one(r.condition).matches_prefix]
+      if one(r.condition).age == null
+    ] == [["Delete", 1, tolist(["media/"])]]
+    error_message = "bytes go before the rows that name them, or never"
   }
   assert {
     condition     = google_firestore_database.iris.location_id == "us-central1" && google_firestore_database.iris.point_in_time_recovery_enablement == "POINT_IN_TIME_RECOVERY_DISABLED"

@@ -152,12 +152,6 @@ run "retention" {
     error_message = "the gateway keeps things for another time"
   }
   assert {
-    condition = [
-      for r in google_storage_bucket.media.lifecycle_rule : one(r.condition).age if one(r.condition).matches_prefix == tolist(["media/"])
-    ] == [366]
-    error_message = "bytes go before the rows that name them, or never"
-  }
-  assert {
     condition     = toset([for f in google_firestore_field.fields : f.collection if length(f.ttl_config) == 1]) == toset(["messages", "media", "tokens"])
     error_message = "not messages, media and tokens expire"
   }

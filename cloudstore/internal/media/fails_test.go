@@ -86,11 +86,11 @@ func (f *failure) List(ctx context.Context, prefix string) ([]media.Object, erro
 	return call(f, func() ([]media.Object, error) { return f.Bucket.List(ctx, prefix) })
 }
 
-func (f *failure) Compose(ctx context.Context, name string, parts []string) error {
+func (f *failure) Compose(ctx context.Context, name string, parts []string, expires time.Time) error {
 	if err := f.fails(); err != nil {
 		return err
 	}
-	return f.Bucket.Compose(ctx, name, parts)
+	return f.Bucket.Compose(ctx, name, parts, expires)
 }
 
 func (f *failure) Delete(ctx context.Context, name string) error {

@@ -83,8 +83,9 @@ type Bucket interface {
 	Read(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error)
 	// List returns the objects below a prefix, sorted by name.
 	List(ctx context.Context, prefix string) ([]Object, error)
-	// Compose joins up to MaxParts objects to one.
-	Compose(ctx context.Context, name string, parts []string) error
+	// Compose joins up to MaxParts objects to one. It may be gone a day after it
+	// has expired; zero: never.
+	Compose(ctx context.Context, name string, parts []string, expires time.Time) error
 	// Delete removes an object if there is one.
 	Delete(ctx context.Context, name string) error
 }

@@ -278,7 +278,7 @@ func (u *upload) complete(ctx context.Context, sum string) error {
 	for _, p := range u.parts {
 		names = append(names, p.name)
 	}
-	if err := u.lib.Bucket.Compose(ctx, row.object(u.g), names); err != nil {
+	if err := u.lib.Bucket.Compose(ctx, row.object(u.g), names, row.Expires); err != nil {
 		return err
 	}
 	row.Kind, row.MIME = content.Describe(row.Media, u.head)
