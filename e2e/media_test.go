@@ -128,6 +128,21 @@ func TestMediaIn(t *testing.T) {
 			t.Errorf("the model was told %q", got)
 		}
 	})
+	t.Run("names", func(t *testing.T) {
+		l := newLane(t, s, "names")
+		var files []e2e.File
+		for _, name := range []string{"../../etc/\u202epasswd\x00", "NUL", ".profile", strings.Repeat("長", 300) + ".pdf"} {
+			files = append(files, e2e.File{Kind: "document", Mime: "application/pdf", Name: name, Data: append([]byte("%PDF-1.7\n"), noise(1000+len(name))...)})
+		}
+		l.attach(l.ask("one"), files...)
+		l.idle()
+		l.sameFiles(files...)
+		for _, path := range inCache.FindAllString(l.told().User, -1) {
+			if dir, name := filepath.Split(path); !strings.HasSuffix(dir, "/cache/documents/") || !strings.HasPrefix(name, "doc_") || len(name) > 255 || strings.Contains(name, "\u202e") {
+				t.Errorf("a file lies at %q", path)
+			}
+		}
+	})
 	t.Run("without a word", func(t *testing.T) {
 		l := newLane(t, s, "wordless")
 		before := len(s.model.Requests())
