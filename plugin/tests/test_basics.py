@@ -81,6 +81,7 @@ class TextTest(unittest.TestCase):
     def test_whatever_comes_can_be_encoded(self) -> None:
         odd = {1: {2, 3}, "f": float("nan"), "o": object(), "deep": [[[[[[[[[["x"]]]]]]]]]]}
         json.dumps(text.cut(odd, 100), allow_nan=False)
+        self.assertEqual(text.cut([0.5, 7, True, None], 100), [0.5, 7, True, None])
 
 
 class ToolsTest(unittest.TestCase):
@@ -90,6 +91,7 @@ class ToolsTest(unittest.TestCase):
             ("ok", "plain text"),
             (None, None),
             ("ok", '["a"]'),
+            ("success", {"user_response": "red"}),
         ]
         bad = [
             ("ok", '{"output":"","exit_code":3,"error":null}'),
@@ -97,6 +99,9 @@ class ToolsTest(unittest.TestCase):
             ("ok", '{"error":"no such file"}'),
             ("ok", '{"success":false}'),
             ("ok", {"status": "blocked"}),
+            ("error", "plain text"),  # whatever it gave back
+            ("timeout", None),
+            ("ok", {"user_response": "[user did not respond within 60m]"}),
         ]
         for status, result in good:
             self.assertTrue(tools.ok(status, result), result)

@@ -407,6 +407,7 @@ class DownloadTest(MediaCase):
     def test_rest_of_another_file(self) -> None:
         (self.dir / "0.png.part").write_bytes(b"much too long")
         self.assertEqual(self.get(self.start(), self.offer(b"short")), [b"short"])
+        self.assertEqual(self.offsets(), [0])
 
     def test_not_now(self) -> None:
         self.media.refusals = [{"code": "internal", "message": "the store is away"}] * 2
