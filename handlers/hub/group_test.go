@@ -3,6 +3,7 @@ package hub_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,7 +25,7 @@ func (w weighed) Append(ctx context.Context, g string, c iris.Commit) error {
 }
 
 // TestGroupFits: what waits goes together, as much as one commit may hold: 400
-// writes and 700 KiB. What is larger by itself is refused alone.
+// writes, 700 KiB, and 3 MiB with the rows. What is larger by itself is refused alone.
 func TestGroupFits(t *testing.T) {
 	t.Parallel()
 	store := weighed{memstore.New(), make(chan iris.Commit, 100)}
@@ -36,14 +37,17 @@ func TestGroupFits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var drafts []hub.Draft
+	var drafts, framed, long []hub.Draft
 	for i := range 5 {
 		var d hub.Draft
 		for k := range 150 {
 			d.Changes = append(d.Changes, iris.CreateMessage{Message: iris.Message{ID: fmt.Sprint(i, " ", k)}})
 		}
-		drafts = append(drafts, d, hub.Draft{Frames: []string{strings.Repeat("x", 300<<10)}})
+		drafts = append(drafts, d)
+		framed = append(framed, hub.Draft{Frames: []string{strings.Repeat("x", 300<<10)}})
+		long = append(long, hub.Draft{Changes: []iris.Change{iris.CreateMessage{Message: iris.Message{ID: fmt.Sprint(i), Text: strings.Repeat("x", 800<<10)}}}})
 	}
+	drafts = slices.Concat(drafts, framed, long)
 	drafts = append(drafts, hub.Draft{Frames: []string{strings.Repeat("x", 800<<10)}}, hub.Draft{Frames: []string{"last"}})
 	results := make(chan error, len(drafts))
 	err = g.Do(func(a *hub.Actor) {
@@ -72,12 +76,15 @@ func TestGroupFits(t *testing.T) {
 	}
 	for range n {
 		c := <-store.commits
-		size := 0
+		entry, rows := 0, 0
 		for _, f := range c.Entry.Frames {
-			size += len(f)
+			entry += len(f)
 		}
-		if len(c.Changes) > 397 || size > 700<<10 {
-			t.Errorf("entry %d has %d changes and %d bytes", c.Entry.Cursor, len(c.Changes), size)
+		for _, ch := range c.Changes {
+			rows += len(ch.(iris.CreateMessage).Message.Text)
+		}
+		if len(c.Changes) > 397 || entry > 700<<10 || entry+rows > 3<<20 {
+			t.Errorf("entry %d has %d changes, %d bytes and rows of %d", c.Entry.Cursor, len(c.Changes), entry, rows)
 		}
 	}
 }
