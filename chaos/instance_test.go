@@ -24,7 +24,7 @@ import (
 const (
 	adminToken = "chaos-admin-token-of-more-than-32-characters"
 	startLimit = 60 * time.Second // a second on an idle machine
-	endLimit   = 8 * time.Second  // after SIGTERM (service.md)
+	endLimit   = 8 * time.Second  // after SIGTERM (operations.md, "Deploy and upgrade")
 	raceCode   = 66               // exit code of a race that the detector found
 )
 

@@ -10,7 +10,7 @@ import (
 	"iris-gateway/iris"
 )
 
-// liveDoc is gateways/{g}/live/{turn} (log.md, "Tail").
+// liveDoc is gateways/{g}/live/{turn} (log.md, "Live documents").
 type liveDoc struct {
 	Turn     string    `firestore:"turn"`
 	ChatID   string    `firestore:"chat_id"`

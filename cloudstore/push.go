@@ -29,7 +29,7 @@ type FCMConfig struct {
 }
 
 // FCM wakes devices by Firebase Cloud Messaging, with data messages of high
-// priority (device-protocol.md, "Push").
+// priority (protocol.md, "Push registration").
 type FCM struct {
 	client *messaging.Client
 	http   *http.Client

@@ -1,6 +1,6 @@
 // Package cloudstore keeps Iris in Firestore, and the bytes of media in Cloud
-// Storage. It is the only package that imports a Google SDK (code.md, "The
-// house"); what it keeps, and why in this form, is in log.md.
+// Storage. It is the only package that imports a Google SDK (package
+// importtest holds that); what it keeps, and why in this form, is in log.md.
 //
 // Its methods take and return the nouns of package iris. Rows that are missing
 // or taken are answered with an [iris.Error], refusals of [Store.Append] with

@@ -11,7 +11,7 @@ import (
 )
 
 // How long the agent may take. After the first the host does nothing any more
-// (host link: Inbound); what it did before must be heard of within the second.
+// (host-link.md, "Inbound"); what it did before must be heard of within the second.
 const (
 	askExpires = 30 * time.Second
 	askWait    = 60 * time.Second
@@ -88,7 +88,7 @@ func (d *deviceSession) send(req wire.Request, frame string) {
 }
 
 // handleAgentSteer tells the running turn something. It is stored and shown like
-// a message; the ack follows the host's word (host link: Inbound, "steer").
+// a message; the ack follows the host's word (host-link.md, "Inbound").
 func (d *deviceSession) handleAgentSteer(ctx context.Context, req wire.Request) error {
 	p, err := wire.DecodePayload[wire.AgentSteer](req)
 	if err != nil {

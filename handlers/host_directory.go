@@ -38,7 +38,7 @@ func (h *hostSession) besides(ctx context.Context, ev link.Event) (beside, error
 }
 
 // title gives a thread that was made for a message the host's name for it,
-// unless a person has named it meanwhile (protocol: Rules, "auto_thread").
+// unless a person has named it meanwhile (protocol: message.send, "auto_thread").
 func title(s *hub.State, draft *hub.Draft, lane iris.Lane, name string) {
 	c, ok := s.Channel(lane)
 	if name = hostName(name); !ok || !c.Auto || name == "" {

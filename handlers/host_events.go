@@ -219,7 +219,7 @@ func (h *hostSession) beginAnew() {
 }
 
 // ackWait is how long an event that makes no commit of its own waits for one
-// that takes it along (host link: Events).
+// that takes it along (host-link.md, "Events").
 const ackWait = time.Second
 
 // ackLater acknowledges an event that led to nothing durable with the next

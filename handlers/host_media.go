@@ -19,7 +19,7 @@ const (
 // errNoMedia says that media is off.
 var errNoMedia = iris.Errorf(iris.CodeUnsupported, "this gateway keeps no media")
 
-// hostPut is a medium that the host brings (host link: Media). The session's
+// hostPut is a medium that the host brings (host-link.md, "Media"). The session's
 // reader feeds it, a goroutine of its own gives it to the store: a slow store
 // does not hold up the host's other frames until maxPutAhead is full.
 type hostPut struct {

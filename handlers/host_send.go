@@ -14,7 +14,7 @@ import (
 )
 
 // handleHostSend takes what a scheduled job says that runs in another process
-// than the one with the host link (host link: Opening, "POST /host/send"). The
+// than the one with the host link (host-link.md, "Opening"). The
 // same message_id again changes nothing.
 func (s *Server) handleHostSend(w http.ResponseWriter, r *http.Request) error {
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, link.MaxTextFrame))

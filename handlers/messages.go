@@ -59,7 +59,7 @@ func (d *deviceSession) handleMessageSend(ctx context.Context, req wire.Request)
 }
 
 // threadable reports whether a message may begin a thread: slash commands are
-// about the lane that they are typed in (protocol: message.send, auto_thread).
+// about the lane that they are typed in (protocol: message.send, "auto_thread").
 func threadable(text string) bool {
 	text = strings.TrimSpace(text)
 	return text != "" && !strings.HasPrefix(text, "/")

@@ -120,7 +120,7 @@ func (d *deviceSession) doomed(ctx context.Context, lane iris.Lane, ids []string
 }
 
 // nameGiver returns the name that a thread was given for one of the messages:
-// for its first one (protocol: Rules, "auto_thread").
+// for its first one (protocol: message.send, "auto_thread").
 func (d *deviceSession) nameGiver(ctx context.Context, lane iris.Lane, rows []iris.Message) (string, error) {
 	rows = slices.DeleteFunc(slices.Clone(rows), func(m iris.Message) bool { return m.Role != iris.RoleUser })
 	if lane.ThreadID == "" || len(rows) == 0 {

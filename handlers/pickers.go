@@ -13,8 +13,7 @@ import (
 )
 
 // handlePickerSelect answers a picker. The first answer wins; the others learn
-// by picker.closed that there is nothing to answer any more (protocol: Rules,
-// "Pickers").
+// by picker.closed that there is nothing to answer any more (protocol: Pickers).
 func (d *deviceSession) handlePickerSelect(ctx context.Context, req wire.Request) error {
 	p, err := wire.DecodePayload[wire.PickerSelect](req)
 	if err != nil {

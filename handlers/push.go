@@ -10,8 +10,7 @@ import (
 	"iris-gateway/iris"
 )
 
-// handlePushTest sends one push to a device and tells what the service answered
-// (service.md, "push-test").
+// handlePushTest sends one push to a device and tells what the service answered.
 func (s *Server) handlePushTest(w http.ResponseWriter, r *http.Request) error {
 	gateway := r.PathValue("gateway")
 	if _, err := s.cfg.Store.Gateway(r.Context(), gateway); err != nil {
@@ -41,8 +40,8 @@ func (s *Server) settlePushes(r *http.Request) {
 }
 
 // unregister removes a registration that the service does not know any more,
-// unless the device has registered another one meanwhile (device-protocol.md,
-// "Push").
+// unless the device has registered another one meanwhile (protocol.md, "Push
+// registration").
 func (s *Server) unregister(ctx context.Context, gateway, device, token string) error {
 	none := ""
 	return s.append(ctx, gateway, func(st *hub.State) (hub.Draft, error) {

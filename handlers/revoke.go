@@ -12,7 +12,7 @@ import (
 
 // handleRevokeDevice takes a device its token and push registration, and ends
 // its connection on whichever instance holds it: that instance reads of it in
-// the log (service.md, "cmd/gateway").
+// the log (operations.md, "Tokens").
 func (s *Server) handleRevokeDevice(w http.ResponseWriter, r *http.Request) error {
 	ctx, gateway, id := r.Context(), r.PathValue("gateway"), r.PathValue("device")
 	dev, err := s.cfg.Store.Device(ctx, gateway, id)

@@ -11,8 +11,7 @@ import (
 	"iris-gateway/cloudstore/memstore"
 )
 
-// surface is all that listens on the public port, and whom it is for
-// (service.md, "the container").
+// surface is all that listens on the public port, and whom it is for.
 var surface = map[string]string{
 	"GET /ws": "socket", "GET /host": "socket", "GET /health": "anyone", "GET /ready": "anyone",
 	"GET /admin/status": "operator", "POST /admin/gateways": "operator", "GET /admin/gateways": "operator",

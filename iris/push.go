@@ -5,7 +5,7 @@ import (
 )
 
 // Push is what wakes a device: data only, the app shows what it makes of it
-// (device-protocol.md, "Push").
+// (protocol.md, "Push registration").
 type Push struct {
 	Data     map[string]string // absent values are left out
 	Collapse string            // a newer one of the same key takes its place while it waits; "" = never

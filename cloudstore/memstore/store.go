@@ -38,7 +38,7 @@ type Store struct {
 	writes   int // of media's rows
 }
 
-// defaultLimits are those of service.md, but for the quota: memory is small.
+// defaultLimits are those of server/config.go, but for the quota: memory is small.
 var defaultLimits = iris.MediaLimits{MaxBytes: 64 << 20, Quota: 512 << 20}
 
 // gateway is everything below gateways/{g}. As in Firestore it can exist

@@ -32,7 +32,7 @@ type MediaStore interface {
 // Limits of the media stores that are tested.
 var Limits = iris.MediaLimits{MaxBytes: 64 << 20, Quota: 100 << 20}
 
-// partSize is what an upload is cut into (device-protocol.md, "Media").
+// partSize is what an upload is cut into (operations.md, "The bucket").
 const partSize = 8 << 20
 
 // RunMedia runs the media's part of the contract over the stores that open

@@ -14,7 +14,7 @@ type Device struct {
 	ID     string
 	Link   iris.Link
 	Socket *Socket
-	Synced func() // called once the device's receipts count (device-protocol.md, "Opening")
+	Synced func() // called once the device's receipts count (log.md, "Readers")
 	// Received tells how far the device has confirmed the log; it may be
 	// called from any goroutine, also after the connection.
 	Received func() int64

@@ -17,7 +17,7 @@ const (
 	liveEveryApart = time.Second
 )
 
-// LiveStore keeps the live documents (log.md, "Tail").
+// LiveStore keeps the live documents (log.md, "Live documents").
 type LiveStore interface {
 	// CreateLive adds the document of a turn; one that exists is replaced. An
 	// iris.Error with CodeNotFound says that the host is not attached to the

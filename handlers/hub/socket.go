@@ -21,8 +21,8 @@ type Conn interface {
 	Close(code int, reason string)
 }
 
-// Bounds of what waits for a peer that reads slowly (device-protocol.md,
-// "Close codes", 1013).
+// Bounds of what waits for a peer that reads slowly (protocol.md, "Close
+// codes", 1013).
 const (
 	maxQueueFrames = 1024
 	maxQueueBytes  = 4 << 20

@@ -7,7 +7,7 @@ import (
 	"iris-gateway/iris"
 )
 
-// Kinds of inbound item beside messages (host link: Inbound). The host answers
+// Kinds of inbound item beside messages (host-link.md, "Inbound"). The host answers
 // stop, steer and answer with the event "done".
 const (
 	InboundStop       = "stop"
@@ -62,7 +62,7 @@ type (
 )
 
 // HostSend is the body of POST /host/send: what a scheduled job says in another
-// process than the one with the link (host link: Opening).
+// process than the one with the link (host-link.md, "Opening").
 type HostSend struct {
 	MessageID string `json:"message_id"`
 	ChatID    string `json:"chat_id"`

@@ -37,7 +37,7 @@ func Type(data []byte) (string, error) {
 
 // Decode reads a frame, or an event's body, into T and, when *T has a Validate
 // method, checks it. Of an [Event] that is refused, Seq is filled nevertheless
-// if it could be read: such an event is acked and dropped (host link: Events).
+// if it could be read: such an event is acked and dropped (host-link.md, "Events").
 // No data counts as an empty object.
 func Decode[T any](data []byte) (T, error) {
 	if len(data) == 0 {

@@ -2,5 +2,6 @@
 // gateway exchange over GET /host, and their codec. Events go from the host to
 // the gateway, inbound items the other way. Unknown types, kinds and fields
 // are ignored on both sides; what is known is read strictly, see package
-// wire/exact. "host link: X" names section X of the host link's description.
+// wire/exact. What each frame means is told in
+// docs/design/host-link.md.
 package link

@@ -1,6 +1,6 @@
 package link
 
-// Kinds of event (host link: Events). Those marked "durable" carry a seq and are repeated by the
+// Kinds of event (host-link.md, "Events"). Those marked "durable" carry a seq and are repeated by the
 // host until they are acked.
 const (
 	KindTurnStart    = "turn.start"    // durable
@@ -57,7 +57,7 @@ const (
 	ClosedTurnEnded = "turn ended"
 )
 
-// Bodies of the events (host link: Events). What is null or absent is zero.
+// Bodies of the events (host-link.md, "Events"). What is null or absent is zero.
 type (
 	// TurnStart: hermes began to process something in a lane.
 	TurnStart struct {

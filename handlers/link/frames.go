@@ -28,7 +28,7 @@ const (
 
 // Frames from the host.
 type (
-	// Hello is the first frame of a host (host link: Opening).
+	// Hello is the first frame of a host (host-link.md, "Opening").
 	Hello struct {
 		Protocol int       `json:"protocol"`
 		Epoch    string    `json:"epoch"`    // made with the host's spool
@@ -58,7 +58,7 @@ type (
 		Aliases     []string `json:"aliases" max:"100"`
 	}
 
-	// Turn is a turn that runs while the host says hello (host link: Opening), or
+	// Turn is a turn that runs while the host says hello (host-link.md, "Opening"), or
 	// whose turn.end was not acked: that one as it stood at its end.
 	Turn struct {
 		Turn      string        `json:"turn"`
@@ -91,7 +91,7 @@ type (
 		Args  map[string]any `json:"args"`
 	}
 
-	// Event is something that hermes did (host link: Events).
+	// Event is something that hermes did (host-link.md, "Events").
 	Event struct {
 		Seq      int64           `json:"seq"` // 0 for a live event
 		At       int64           `json:"at"`  // ms
@@ -120,7 +120,7 @@ func (e Event) Lane() iris.Lane { return iris.Lane{ChatID: e.ChatID, ThreadID: e
 
 // Frames from the gateway.
 type (
-	// HelloAck accepts a host (host link: Opening).
+	// HelloAck accepts a host (host-link.md, "Opening").
 	HelloAck struct {
 		GatewayID     string `json:"gateway_id"`
 		Acked         int64  `json:"acked"`    // last event of the host's epoch that is in the log
@@ -139,7 +139,7 @@ type (
 	// confirm that. It gets and sends nothing else.
 	GatewayDelete struct{}
 
-	// Error says why the connection ends (host link: Opening).
+	// Error says why the connection ends (host-link.md, "Opening").
 	Error struct {
 		Code    iris.Code `json:"code"`
 		Message string    `json:"message"`

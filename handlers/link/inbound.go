@@ -6,7 +6,7 @@ import (
 	"iris-gateway/iris"
 )
 
-// Kinds of inbound item (host link: Inbound).
+// Kinds of inbound item (host-link.md, "Inbound").
 const (
 	InboundMessage = "message"
 )
@@ -34,7 +34,7 @@ type Inbound struct {
 // Lane returns the lane that the item belongs to.
 func (i Inbound) Lane() iris.Lane { return iris.Lane{ChatID: i.ChatID, ThreadID: i.ThreadID} }
 
-// Message is what a person wrote on a device (host link: Inbound, "message").
+// Message is what a person wrote on a device (host-link.md, "Inbound").
 type Message struct {
 	MessageID string       `json:"message_id"`
 	Text      string       `json:"text"`

@@ -9,7 +9,7 @@ import (
 	"iris-gateway/iris"
 )
 
-// Types of the frames that move media (host link: Media). Binary frames belong
+// Types of the frames that move media (host-link.md, "Media"). Binary frames belong
 // to the put or the get that is under way in their direction.
 const (
 	TypeMediaPut      = "media.put"

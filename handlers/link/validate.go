@@ -12,7 +12,7 @@ import (
 // The Validate methods say whether a frame that has the right form makes sense.
 // Decode calls them.
 
-// Validate checks a host's first frame (host link: Opening).
+// Validate checks a host's first frame (host-link.md, "Opening").
 func (h *Hello) Validate() error {
 	if h.Protocol != Protocol {
 		return fmt.Errorf("protocol is %d, this gateway speaks %d", h.Protocol, Protocol)
@@ -47,10 +47,10 @@ func (t *Turn) validate() error {
 	return cmp.Or(need("turn", t.Turn), need("chat_id", t.ChatID), wire.CheckID("thread_id", t.ThreadID))
 }
 
-// Validate checks what the host has of the inbound (host link: Inbound).
+// Validate checks what the host has of the inbound (host-link.md, "Inbound").
 func (r *Received) Validate() error { return notNegative("cursor", r.Cursor) }
 
-// Validate checks an event and its body (host link: Events). What it accepts
+// Validate checks an event and its body (host-link.md, "Events"). What it accepts
 // can be taken; an event of an unknown kind is ignored.
 func (e *Event) Validate() error {
 	if e.Kind == "" || len(e.Kind) > maxType {

@@ -1,5 +1,5 @@
 // Package push decides who is woken, when, and by what (log.md, "Push";
-// device-protocol.md, "Push").
+// protocol.md, "Push registration").
 //
 //	push.go   what the hub tells: entries written here or elsewhere, gateways opened
 //	thing.go  what of an entry pushes, and what the push says

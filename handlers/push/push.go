@@ -242,7 +242,7 @@ func (p *Pusher) look(g *hub.Gateway, floors map[string]int64, lowest, head int6
 }
 
 // Pending reports whether something waits to be pushed for a gateway: such an
-// instance must not be put to sleep (doze.md).
+// instance must not end.
 func (p *Pusher) Pending(gateway string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

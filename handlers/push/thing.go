@@ -35,7 +35,7 @@ var titles = map[string]string{
 	"confirm": "Please confirm", "choice": "Please choose", "model": "Choose a model", kindTest: "Iris",
 }
 
-// Lengths of what a push shows, in characters (device-protocol.md, "Push").
+// Lengths of what a push shows, in characters (protocol.md, "Push registration").
 const (
 	maxBody  = 200
 	maxTitle = 100

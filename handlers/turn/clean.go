@@ -93,8 +93,8 @@ func nextFence(open, line string) string {
 	return open
 }
 
-// The three forms in which hermes puts reasoning in front of a text (streaming
-// and reasoning, §5.2), by reasoning_style.
+// The three forms in which hermes puts reasoning in front of a text, by its
+// setting reasoning_style.
 const (
 	reasoningCode    = "💭 **Reasoning:**\n```\n"
 	reasoningCodeEnd = "\n```\n\n"

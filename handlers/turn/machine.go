@@ -6,8 +6,8 @@ import (
 )
 
 // Machine follows the turns of one host: it holds what a later event, or a
-// device that connects, needs to know of the earlier ones ("From events to
-// frames" in the description of the host link). One goroutine owns it.
+// device that connects, needs to know of the earlier ones (host-link.md, "From
+// events to frames"). One goroutine owns it.
 //
 // Everything in it can be lost: [Machine.Believe] and [Machine.Resume] rebuild
 // what matters, and no durable frame depends on a live event.

@@ -83,7 +83,7 @@ func (h *host) start(source string) {
 	}
 }
 
-// TestSends walks the rows of "From events to frames" about send.
+// TestSends walks the rows of host-link.md, "From events to frames", about send.
 func TestSends(t *testing.T) {
 	t.Parallel()
 	t.Run("no turn open", func(t *testing.T) {

@@ -23,7 +23,7 @@ type message struct {
 }
 
 // send takes a message that appeared. Which kind it is, is the first row of
-// "From events to frames" that fits.
+// host-link.md, "From events to frames", that fits.
 func (m *Machine) send(ev link.Event, b link.Send) error {
 	if b.MessageID == "" {
 		return missing(ev, "message_id")

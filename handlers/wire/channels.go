@@ -36,7 +36,7 @@ type (
 	ChannelDelete struct{}
 )
 
-// Frames about the directory (protocol: channel.list and others).
+// Frames about the directory (protocol: Channels and threads).
 type (
 	// ChannelList is the whole directory: the default channel is another one.
 	ChannelList struct {

@@ -12,7 +12,7 @@ import (
 // TypePickerSelect is the type of the request that answers a picker.
 const TypePickerSelect = "picker.select"
 
-// Pickers are questions of the agent (protocol: Rules, "Pickers"). The picker_id
+// Pickers are questions of the agent (protocol: Pickers). The picker_id
 // is the host's prompt_id. Extra holds fields of the host that this package does
 // not know: they are copied through.
 type (
@@ -101,7 +101,7 @@ type PickerSelect struct {
 	Text     string  `json:"text,omitempty"`
 }
 
-// Validate checks an answer (protocol: Rules, "Pickers").
+// Validate checks an answer (protocol: Pickers).
 func (p *PickerSelect) Validate() error {
 	switch {
 	case p.PickerID == "":

@@ -77,7 +77,7 @@ class Adapter(Asking, Sharing, Serving, BasePlatformAdapter):  # type: ignore[mi
     # --- life cycle ---
 
     async def connect(self, *, is_reconnect: bool = False) -> bool:
-        """Start the link. Succeeds also while the gateway cannot be reached (host-link.md, Opening)."""
+        """Start the link. Succeeds also while the gateway cannot be reached (host-link.md, "Opening")."""
         self._loop = asyncio.get_running_loop()
         await asyncio.to_thread(self._host.start)
         Adapter.current = self
@@ -265,7 +265,7 @@ class Adapter(Asking, Sharing, Serving, BasePlatformAdapter):  # type: ignore[mi
 
 
 def _source(event: MessageEvent) -> str:
-    """Who began the turn (host-link.md, turn.start)."""
+    """Who began the turn (host-link.md, "Events")."""
     if event.internal:
         return "internal"
     return "command" if (event.text or "").lstrip().startswith("/") else "user"

@@ -1,4 +1,4 @@
-"""What people delete, in hermes' store (host-link.md, Inbound: delete and lane.delete).
+"""What people delete, in hermes' store (host-link.md, "Inbound").
 
 After each turn it is noted which rows its messages became, since hermes does not know our ids; so they are
 found later, also by the next process. Used on hermes' loop, the store itself in threads of its own.

@@ -1,4 +1,4 @@
-"""A file that came with a person's message, on its way into hermes (host-link.md, Inbound and Media)."""
+"""A file that came with a person's message, on its way into hermes (host-link.md, "Inbound", "Media")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fetches the files of people's messages from the gateway, one after the other (host-link.md, Media).
+"""Fetches the files of people's messages from the gateway, one after the other (host-link.md, "Media").
 
 Lives on the link's loop, longer than a connection: a transfer that was cut goes on at its offset.
 """

@@ -1,4 +1,4 @@
-"""Events: what hermes did, in the words of host-link.md, Events.
+"""Events: what hermes did, in the words of host-link.md, "Events".
 
 An event is durable (● there: it gets a seq and stays in the spool until it is acked) or live (sent only while
 the socket is up, the newest replacing an unsent older one of the same message).

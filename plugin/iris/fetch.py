@@ -1,5 +1,5 @@
 """Pictures that the agent only has an address of: fetched at once, since addresses expire (host-link.md,
-send_image).
+"Media").
 
 One daemon thread, started with the first of them: nobody waits for the internet, and hermes' end neither.
 """

@@ -287,7 +287,7 @@ def runtime(agent: Any, prompt_tokens: int, cost_before: float | None) -> Body:
 
 
 def hello() -> Body:
-    """Return what `hello` says of the agent (host-link.md, Opening)."""
+    """Return what `hello` says of the agent (host-link.md, "Opening")."""
     agent = {"name": "hermes-agent", "version": _version(), "model": _model(), "streaming": _streaming()}
     return {"agent": agent, "commands": commands()}
 

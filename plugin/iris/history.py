@@ -42,7 +42,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Doomed:
-    """A message that people have deleted (host-link.md, Inbound, delete)."""
+    """A message that people have deleted (host-link.md, "Inbound")."""
 
     message_id: str
     role: str

@@ -1,4 +1,4 @@
-"""Hooks of hermes → events of the agent: model calls, answers, tools (host-link.md, Events; hermes.md §5).
+"""Hooks of hermes → events of the agent: model calls, answers, tools (host-link.md, "Events"; hermes.md §5).
 
 They run on agent threads and hold the agent up while they run: they look up the lane, put an event into the
 queue, and return None.

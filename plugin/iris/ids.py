@@ -18,5 +18,5 @@ def mint(prefix: str) -> str:
     return prefix + "".join(_ALPHABET[(value >> shift) & 31] for shift in range(125, -1, -5))
 
 
-#: Changes with each start of hermes: the module is imported once in a process (host-link.md, Opening).
+#: Changes with each start of hermes: the module is imported once in a process (host-link.md, "Opening").
 PROCESS = mint("p_")

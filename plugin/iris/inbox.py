@@ -1,4 +1,4 @@
-"""What people sent, given to hermes in the right measure (host-link.md, Inbound).
+"""What people sent, given to hermes in the right measure (host-link.md, "Inbound").
 
 One message per lane at a time, the next after the turn's end; commands, stops, steers, answers and what is
 typed as one at once. Everything runs on hermes' loop. hermes itself is behind the Port, so that this can be

@@ -1,5 +1,5 @@
 """The link: one thread with its own event loop that owns the socket to the gateway (host-link.md,
-Opening).
+"Opening").
 
 It dials, says hello, sends again what was not acked, then what happens; takes inbound items and reports them
 as received once they are safe. It comes back after every break, for ever.
@@ -341,7 +341,7 @@ class _Session:
         raise _closed(socket)
 
     async def _take(self, frame: dict[str, Any]) -> None:
-        """Keep an inbound item, say so once its whole entry is safe, hand it on (host-link.md, Inbound)."""
+        """Keep an inbound item, say so once its whole entry is safe, hand it on (host-link.md, "Inbound")."""
         try:
             item = Inbound.of_frame(frame)
         except (KeyError, TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""A file that the agent sends to people (host-link.md, Media)."""
+"""A file that the agent sends to people (host-link.md, "Media")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files on their way to the gateway: copies of them, and a row for each in the spool (host-link.md, Media).
+"""Files on their way to the gateway: copies of them, and a row for each in the spool (host-link.md, "Media").
 
 The copy is made first (the agent may delete its file), then the row; what a SIGKILL leaves of either is put
 right at the next start.

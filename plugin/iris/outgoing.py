@@ -1,4 +1,4 @@
-"""What waits for the socket, in the order it happened (host-link.md, Events).
+"""What waits for the socket, in the order it happened (host-link.md, "Events").
 
 Live edits are thinned here: at most ten a second per message, a newer one replacing an unsent older one, and
 a durable event never overtaken by, nor overtaking, what was shown before it.

@@ -1,5 +1,5 @@
-"""Questions that wait for a person: approvals, clarifies, confirmations, pickers (host-link.md, prompt and
-prompt.closed; hermes.md §6). No hermes import: what a question asks of hermes is in its functions.
+"""Questions that wait for a person: approvals, clarifies, confirmations, pickers (host-link.md, "Events";
+hermes.md §6). No hermes import: what a question asks of hermes is in its functions.
 
 They live in this process only. After a restart they are dead: the spool knows which were open, and host.py
 closes them. Callbacks come on hermes' loop, hooks on agent threads: one lock guards all.

@@ -1,6 +1,6 @@
 """The pump: one thread that gives events their order, their seq and their place on disk.
 
-Callbacks and hooks only put into its queue (host-link.md, principle one). Whatever is taken out is committed
+Callbacks and hooks only put into its queue (host-link.md, "Principles"). Whatever is taken out is committed
 together, then handed to the socket's queue in the same order, durable and live alike.
 """
 

@@ -1,4 +1,4 @@
-"""What runs now, as `hello.turns` tells it (host-link.md, Opening), so that a gateway that died can go on.
+"""What runs now, as `hello.turns` tells it (host-link.md, "Opening"), so that a gateway that died can go on.
 
 It is fed with the events themselves, in the order they are numbered. So a snapshot taken between two events
 is exact: it is the state after event `last_seq` and before whatever comes next.

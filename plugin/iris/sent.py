@@ -1,5 +1,5 @@
 """Messages that hermes sent: when each began and whom it answers, which `edit` repeats (host-link.md,
-edit).
+"Events").
 """
 
 from __future__ import annotations

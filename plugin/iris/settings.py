@@ -1,6 +1,6 @@
 """Where the gateway is and how the host proves itself: IRIS_URL and IRIS_TOKEN.
 
-Read from the environment, else from hermes' `.env` (host-link.md, The plugin as a program). Never printed.
+Read from the environment, else from hermes' `.env` (host-link.md, "The plugin as a program"). Never printed.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The spool: what must survive until the gateway has it, or until hermes has it (host-link.md, The plugin
-as a program).
+"""The spool: what must survive until the gateway has it, or until hermes has it (host-link.md, "The
+plugin as a program").
 
 SQLite in WAL mode in hermes' home, used by one thread (the pump's). It holds unacknowledged events, inbound
 items not yet done, files to be sent (outbox.py), the ids of the last messages, the epoch and the counters.
@@ -56,7 +56,7 @@ CREATE TABLE IF NOT EXISTS seen (n INTEGER PRIMARY KEY AUTOINCREMENT, message_id
 
 @dataclass(frozen=True)
 class Inbound:
-    """An item that came from people: one of `items` of the log entry at `cursor` (host-link.md, Inbound)."""
+    """What came from people (host-link.md, "Inbound"): one of `items` of the log entry at `cursor`."""
 
     cursor: int
     item: int

@@ -1,4 +1,4 @@
-"""Delivery from another process than the gateway's, as cron does it (host-link.md, `POST /host/send`).
+"""Delivery from another process than the gateway's, as cron does it (host-link.md, "Opening").
 
 Such a process has no adapter and must not dial the host link, which would push the gateway's away. It makes
 one short request; the same message_id again changes nothing, so it may be repeated.

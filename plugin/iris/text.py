@@ -1,4 +1,4 @@
-"""Cutting of long texts: head and tail with a mark, as host-link.md asks for arguments and results."""
+"""Cutting of long texts: head and tail with a mark, as host-link.md, "Events", asks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Titles that hermes gives its sessions (host-link.md, title; hermes.md §9).
+"""Titles that hermes gives its sessions (host-link.md, "Events"; hermes.md §9).
 
 hermes makes a title by an extra model call some seconds after a session's first answer, and tells nobody: its
 store is read until it is there. Later ones (`/title`) are seen at the end of the next turn.

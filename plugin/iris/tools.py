@@ -1,5 +1,5 @@
-"""Tool calls: did it work, what did it print, what to show in one line (host-link.md, tool.start and
-tool.end).
+"""Tool calls: did it work, what did it print, what to show in one line (host-link.md,
+"Events").
 """
 
 from __future__ import annotations

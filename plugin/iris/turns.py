@@ -1,5 +1,5 @@
 """Turns that run now: from hermes' on_processing_start to on_processing_complete, with what the hooks
-gather for the footer (hermes.md §3, §5.1; host-link.md, turn.end).
+gather for the footer (hermes.md §3, §5.1; host-link.md, "Events").
 
 Callbacks come from hermes' loop, hooks from agent threads: one lock guards all.
 """

@@ -1,4 +1,4 @@
-"""Sends the files of the outbox to the gateway, one after the other (host-link.md, Media).
+"""Sends the files of the outbox to the gateway, one after the other (host-link.md, "Media").
 
 Lives on the link's loop, longer than a connection: a transfer that was cut begins again on the next one, a
 large file where the gateway has it up to.

@@ -1,5 +1,5 @@
 """How long hermes waits inside the plugin: the time spent in the adapter's methods and the hooks while a
-turn is streamed, with a gateway that is near, slow, stuck, or away (host-link.md, principle one).
+turn is streamed, with a gateway that is near, slow, stuck, or away (host-link.md, "Principles").
 
     python tests/bench_calls.py [turns]
 

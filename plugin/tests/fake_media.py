@@ -1,4 +1,4 @@
-"""The fake gateway's part that moves media (host-link.md, Media)."""
+"""The fake gateway's part that moves media (host-link.md, "Media")."""
 
 from __future__ import annotations
 

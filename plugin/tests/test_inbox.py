@@ -375,7 +375,7 @@ def lane_deletion(cursor: int, lane: Lane) -> Inbound:
 
 
 class DeletionTest(InboxCase):
-    """What people delete (host-link.md, Inbound)."""
+    """What people delete (host-link.md, "Inbound")."""
 
     async def test_on_an_idle_lane(self) -> None:
         await self.offer(deletion(1, "m_9"))

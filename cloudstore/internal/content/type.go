@@ -22,7 +22,7 @@ const (
 )
 
 // Describe returns the kind and type that m is kept with, by what was declared
-// and the first bytes (device-protocol.md, "Media").
+// and the first bytes (protocol.md, "Media").
 func Describe(m iris.Media, head []byte) (kind, mimeType string) {
 	mimeType = typeOf(m.MIME, head)
 	return kindOf(m.Kind, mimeType), mimeType
