@@ -21,7 +21,7 @@ func public(err error) *iris.Error {
 }
 
 // frameError returns the error frame for err. Codes that devices do not know
-// become the nearest one of the seed's list.
+// become the nearest one that they know (protocol: error).
 func frameError(err error) wire.Error {
 	e := public(err)
 	f := wire.Error{Code: e.Code, Message: e.Message, RetryAfter: e.RetryAfter.Seconds()}
