@@ -53,7 +53,7 @@ func (h *host) remark(life int) {
 		h.durable(life, "", link.KindNotice, link.Notice{Key: id, Text: "something"}, nil, "note "+id)
 		return
 	}
-	h.durable(life, "", link.KindCron, link.Cron{MessageID: id, Text: "cron", Job: id}, nil, "message "+id+" cron", "note "+id)
+	h.durable(life, "", link.KindCron, link.Cron{MessageID: id, Text: "cron", Job: "job of " + id}, nil, "message "+id+" cron", "note job of "+id)
 }
 
 // answer is a turn: some tools, a streamed answer, its end.
