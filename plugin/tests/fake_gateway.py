@@ -23,6 +23,7 @@ from confide import confide
 from fake_media import FakeMedia
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
+from websockets.http11 import Request, Response
 
 Frame = dict[str, Any]
 
@@ -38,6 +39,7 @@ class FakeGateway:
         self.gateway_id = "g_fake"
         self.acking = True  # answer events with acked
         self.refuse: int | None = None  # close code right after the socket opens
+        self.status: int | None = None  # of HTTP, instead of a socket
         self.frames: list[Frame] = []  # all that came, in order, of all connections
         self.hellos: list[Frame] = []
         self.acked: dict[str, int] = {}  # epoch → last event taken
@@ -141,10 +143,14 @@ class FakeGateway:
 
     async def _serve(self, up: threading.Event) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
-        async with serve(self._host, "127.0.0.1", self.port, max_size=2**20, ping_interval=None) as server:
+        options: dict[str, Any] = {"max_size": 2**20, "ping_interval": None, "process_request": self._answer}
+        async with serve(self._host, "127.0.0.1", self.port, **options) as server:
             self.port = server.sockets[0].getsockname()[1]
             up.set()
             await self._stop.wait()
+
+    def _answer(self, socket: ServerConnection, _: Request) -> Response | None:
+        return socket.respond(self.status, "no socket here") if self.status else None
 
     async def _host(self, socket: ServerConnection) -> None:
         self._sockets.append(socket)

@@ -187,6 +187,14 @@ class AdapterTest(AdapterCase):
         self.assertEqual((event.message_id, source.message_id), ("m_1", "m_1"))
         self.assertEqual((event.reply_to_text, event.reply_to_is_own_message), ("said", True))
 
+    async def test_hand_a_quote_that_is_none(self) -> None:
+        self.adapter.handle_message = mock.AsyncMock()
+        for quote in ("m_q", ["m_q"], 7, True, None):
+            await self.adapter.hand(Inbound(1, 0, 1, "message", LANE, {"text": "hi", "reply_to": quote}))
+            event = self.adapter.handle_message.call_args.args[0]
+            self.assertEqual((event.text, event.reply_to_message_id, event.reply_to_text), ("hi", None, None))
+        self.assertEqual(self.adapter.handle_message.await_count, 5)
+
     async def handed(self, text: str, **media: bytes) -> Any:
         """Return the event that hermes gets of a message with these files."""
         self.adapter.handle_message = mock.AsyncMock()

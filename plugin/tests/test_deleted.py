@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 import unittest.mock
 from contextlib import closing
 from pathlib import Path
@@ -20,6 +21,7 @@ from test_media import medium
 from iris import hermes
 from iris.archive import Busy
 from iris.attachment import Attachment
+from iris.history import Said
 from iris.host import Host
 from iris.pump import Pump
 from iris.settings import Settings
@@ -203,6 +205,68 @@ class AdapterTest(AdapterCase):
         left = [p for p in self.dir.rglob("*") if p.is_file() and SECRET.encode() in p.read_bytes()]
         self.assertEqual(left, [])
         self.assertEqual(len(db.get_messages("s2")), 1)
+
+    def keep_rows(self) -> dict[str, int]:
+        """Put a dict in the place of the spool's rows."""
+        rows: dict[str, int] = {}
+
+        async def rows_of(ids: list[str]) -> dict[str, int]:
+            return {one: rows[one] for one in ids if one in rows}
+
+        async def unmap(ids: list[str]) -> None:
+            for one in ids:
+                rows.pop(one, None)
+
+        map_rows, purge = unittest.mock.AsyncMock(side_effect=rows.update), unittest.mock.AsyncMock()
+        changed: dict[str, Any] = {"rows_of": rows_of, "unmap": unmap, "map_rows": map_rows, "purge": purge}
+        changed["purge_soon"] = unittest.mock.Mock()
+        patch = unittest.mock.patch.multiple(self.adapter._host, **changed)
+        patch.start()
+        self.addCleanup(patch.stop)
+        return rows
+
+    async def test_single_messages(self) -> None:
+        db = SessionDB(self.dir / "state.db")
+        self.addCleanup(db.close)
+        db.create_session("s1", "iris", chat_id=LANE.hermes_chat, session_key="k1")
+        since = time.time()
+        said = [Said("m_1", "user", f"the {SECRET}"), Said("m_2", "user", "this stays")]
+        for one in said:
+            db.append_message("s1", "user", one.text)
+        evicted: list[str] = []
+        self.adapter.gateway_runner = SimpleNamespace(
+            _session_db=db, _evict_cached_agent=evicted.append, _profile_name_for_source=lambda _: None
+        )
+        files = [self.file(LANE, one.message_id) for one in said]
+        files[1].write_text("this stays")
+        rows = self.keep_rows()
+        self.adapter._archive.turn_over("s1", since, said)
+        await self.adapter.forget(deletion(1, "m_1"))  # the rows of the turn are being noted still
+        self.assertEqual([one["content"] for one in db.get_messages("s1")], ["this stays"])
+        self.assertEqual(list(rows), ["m_2"])
+        self.assertEqual(evicted, [self.adapter._key(self.source())])
+        self.assertEqual(list(files[0].parent.iterdir()), [files[1]])
+        left = [p for p in self.dir.rglob("*") if p.is_file() and SECRET.encode() in p.read_bytes()]
+        self.assertEqual(left, [])
+        self.adapter._host.purge.assert_awaited_once()  # type: ignore[attr-defined]
+
+    async def test_single_messages_without_a_store(self) -> None:
+        rows = self.keep_rows()
+        rows["m_1"] = 1
+        self.adapter.gateway_runner = SimpleNamespace(_profile_name_for_source=lambda _: None)
+        self.adapter._archive.turn_over("s1", 0, [Said("m_1", "user", SECRET)])
+        file = self.file(LANE, "m_1")
+        await self.adapter.forget(deletion(1, "m_1"))
+        self.assertEqual((rows, file.exists()), ({}, False))
+        self.adapter._host.purge.assert_awaited_once()  # type: ignore[attr-defined]
+
+    async def test_rows_that_cannot_be_read(self) -> None:
+        rows = self.keep_rows()
+        self.adapter.gateway_runner = SimpleNamespace(_session_db=SimpleNamespace(_lock=None))
+        with self.assertLogs("iris.archive", "WARNING"):
+            self.adapter._archive.turn_over("s1", 0, [Said("m_1", "user", SECRET)])
+            await asyncio.gather(*self.adapter._archive._noting)
+        self.assertEqual(rows, {})
 
     def file(self, lane: Any, message: str) -> Path:
         folder = hermes.cache("documents")

@@ -309,6 +309,32 @@ class LinkTest(TempDir):
         self.assertEqual(self.backoff.asked.get(timeout=10), (4401, 300.0))
         self.assertEqual(self.gateway.hellos, [])
 
+    def test_refused_before_there_is_a_socket(self) -> None:
+        """By a proxy before the gateway, which asks who it is: not more often than the gateway itself."""
+        for status, wait in ((401, (4401, 300.0)), (403, (4401, 300.0)), (503, (None, 1.0))):
+            self.gateway.status, self.backoff = status, Quick()
+            host = self.host()
+            self.assertEqual(self.backoff.asked.get(timeout=10), wait, status)
+            host.stop()
+        self.assertEqual(self.gateway.hellos, [])
+
+    def test_gateway_that_is_away_is_told_once(self) -> None:
+        def away(times: int) -> None:
+            for _ in range(3):
+                self.backoff.asked.get(timeout=10)
+            told = [r for r in logs.records if r.levelno >= logging.INFO and "Errno" in r.getMessage()]
+            self.assertEqual(len(told), times)
+
+        self.gateway.stop()
+        with self.assertLogs("iris.link", logging.DEBUG) as logs:
+            self.host()
+            away(1)
+            self.gateway.start()
+            self.up()
+            self.gateway.stop()
+            self.backoff.asked = queue.SimpleQueue()
+            away(2)
+
     def test_another_gateway(self) -> None:
         self.gateway.acking = False
         host = self.host()

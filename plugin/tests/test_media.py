@@ -404,6 +404,18 @@ class DownloadTest(MediaCase):
         self.assertIn("however often", got)
         self.assertEqual(self.leftovers(), [])
 
+    def test_more_than_was_announced_is_not_kept(self) -> None:
+        sizes: list[int] = []
+
+        def whole(part: Path, start: dict[str, Any], attachment: Attachment) -> bool:
+            sizes.append(part.stat().st_size if part.exists() else 0)
+            return check(part, start, attachment)
+
+        check, self.media.lies = download._whole, [b"x" * MIB]
+        with mock.patch.object(download, "_whole", whole):
+            self.assertEqual(self.get(self.start(), self.offer(b"x")), [b"x"])
+        self.assertEqual(sizes, [0, 1])
+
     def test_rest_of_another_file(self) -> None:
         (self.dir / "0.png.part").write_bytes(b"much too long")
         self.assertEqual(self.get(self.start(), self.offer(b"short")), [b"short"])
