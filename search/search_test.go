@@ -89,6 +89,28 @@ func TestQueryTerms(t *testing.T) {
 	}
 }
 
+// The voice marks of half-width Kana are characters of their own, but belong to
+// the one before: both ways of writing find each other, and not the unvoiced one.
+func TestHalfWidthVoiceMarks(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		query, text string
+		found       bool
+	}{
+		{"ガギグ", "ｶﾞｷﾞｸﾞ", true},
+		{"ｶﾞ", "ガラス", true},
+		{"パン", "ﾊﾟﾝ", true},
+		{"ﾊﾟ", "パン", true},
+		{"カ", "ｶﾞ", false},
+		{"ハ", "ﾊﾟ", false},
+		{"バ", "ﾊﾟ", false},
+	} {
+		if got := search.Parse(c.query).Match(c.text); got != c.found {
+			t.Errorf("%q finds %q: %v", c.query, c.text, got)
+		}
+	}
+}
+
 func TestSnippet(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("before ", 20) + "the needle\n\n is\there " + strings.Repeat("after ", 40)
