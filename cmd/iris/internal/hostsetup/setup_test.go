@@ -364,3 +364,25 @@ func TestErrors(t *testing.T) {
 		}
 	}
 }
+
+// Notes that cannot be understood are no notes: what was there before would be
+// lost, so nothing is changed until somebody decides.
+func TestNotesOfAnother(t *testing.T) {
+	t.Parallel()
+	for notes, want := range map[string]string{
+		`{"version": 99}`: "is of another version of iris",
+		`{"version": `:    "is damaged",
+	} {
+		home := newHome(t, "", "")
+		if err := os.Mkdir(filepath.Join(home, "plugins"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		put(t, home, "plugins/iris-install.json", notes)
+		if _, err := hostsetup.PlanInstall(options(home)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("install over %s: %v, want %q", notes, err, want)
+		}
+		if _, err := hostsetup.PlanRemove(home); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("remove with %s: %v, want %q", notes, err, want)
+		}
+	}
+}
