@@ -45,7 +45,7 @@ type Actor struct {
 	batch    int64       // of the newest group
 	streak   int         // conflicts in a row
 	reading  bool        // a backfill is under way
-	received int64       // host.received as known now, ≥ state.Host.Received
+	received int64       // what the host has received, as it said here; the log may know of more
 
 	devices  map[string]*Device           // by device id: those attached here
 	host     *Host                        // nil when the host is not attached here
@@ -73,7 +73,7 @@ func openGateway(ctx context.Context, h *Hub, id string) (*Gateway, []iris.Devic
 	}
 	g.actor = &Actor{
 		g: g, loaded: time.Now(), over: newOver(), writer: iris.NewID("w_"), state: state, ahead: map[int64]iris.Entry{},
-		limit: maxWrites, received: state.Host.Received, devices: map[string]*Device{},
+		limit: maxWrites, devices: map[string]*Device{},
 		presence: presence{online: state.HostLink.Alive(time.Now())}, live: liveDocs{kept: map[string]string{}},
 	}
 	return g, devices, nil

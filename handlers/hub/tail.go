@@ -57,7 +57,6 @@ func (a *Actor) advance(e iris.Entry, own *group) {
 	}
 	a.state = a.state.fork()
 	a.state.apply(e, changes)
-	a.received = max(a.received, e.Host.Received)
 	a.supersede(e.Control, own != nil)
 	if removed(e) {
 		a.leaveRemoved()
@@ -143,7 +142,6 @@ func (a *Actor) restart() {
 				state.erase(a.state.order)
 				a.state, a.loaded = state, time.Now()
 				a.pendingDeletions(true)
-				a.received = max(a.received, state.Host.Received)
 			}
 			maps.DeleteFunc(a.ahead, func(c int64, _ iris.Entry) bool { return c <= a.state.Cursor })
 			a.drainAhead()
