@@ -150,42 +150,38 @@ func fieldOf(list []string) any {
 	return list
 }
 
-// Messages returns the messages with these ids, tombstones too, without what they
-// say, in no order; those that do not exist are left out. It costs one read for each.
-func (s *Store) Messages(ctx context.Context, g string, ids []string) ([]iris.Message, error) {
-	var out []iris.Message
+// Messages hands over the messages with these ids, tombstones too, in no order; those
+// that do not exist are left out. A few are read at a time. It costs one read for each.
+func (s *Store) Messages(ctx context.Context, g string, ids []string, take func(iris.Message)) error {
 	for some := range slices.Chunk(ids, rowsAtOnce) {
-		found, err := s.someMessages(ctx, g, some)
-		if err != nil {
-			return nil, err
+		if err := s.someMessages(ctx, g, some, take); err != nil {
+			return err
 		}
-		out = append(out, found...)
 	}
-	return out, nil
+	return nil
 }
 
-func (s *Store) someMessages(ctx context.Context, g string, ids []string) ([]iris.Message, error) {
+func (s *Store) someMessages(ctx context.Context, g string, ids []string, take func(iris.Message)) error {
 	refs := make([]*firestore.DocumentRef, len(ids))
 	for i, id := range ids {
 		refs[i] = s.message(g, id)
 	}
 	snaps, err := s.client.GetAll(ctx, refs)
 	if err != nil {
-		return nil, wrap(ctx, err, "reading %d messages of %s", len(ids), g)
+		return wrap(ctx, err, "reading %d messages of %s", len(ids), g)
 	}
 	s.spend(Read, "messages", len(ids))
-	var out []iris.Message
 	for _, snap := range snaps {
 		if !snap.Exists() {
 			continue
 		}
 		var doc messageDoc
 		if err := snap.DataTo(&doc); err != nil {
-			return nil, wrap(ctx, err, "reading %s", snap.Ref.Path)
+			return wrap(ctx, err, "reading %s", snap.Ref.Path)
 		}
-		out = append(out, rows.Unsaid(doc.noun()))
+		take(doc.noun())
 	}
-	return out, nil
+	return nil
 }
 
 // EditLive rewrites what a turn's live document says, as long as nobody has

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -104,6 +105,10 @@ func TestDeleteMessages(t *testing.T) {
 			}
 		}
 		e.gone(secret)
+		w.toldByHash(map[string]string{
+			c.messages[0]: secret + " and more", "beat": "I look for " + secret, "answer": "It is " + secret + ".",
+			"system": secret + " was set", "cron": "Do not forget " + secret,
+		})
 		if page := w.ask("history", c.lane, `{}`).payload()["messages"].([]any); len(page) != 1 {
 			t.Errorf("history shows %v, want only the thanks", page)
 		}
@@ -119,6 +124,26 @@ func TestDeleteMessages(t *testing.T) {
 		w.once("message.deleted", 1)
 		w.once("message", 2) // the thanks and the one that quotes
 	})
+}
+
+// toldByHash fails unless the host is told of the deletion of these messages, each with the
+// hash of its text: without a row of its own the plugin finds them in hermes' store by it.
+func (w *world) toldByHash(texts map[string]string) {
+	w.Helper()
+	order := w.host.until("delete", func(f frame) bool { return f["kind"] == "delete" })
+	told := map[string]any{}
+	for _, m := range order["body"].(map[string]any)["messages"].([]any) {
+		m := m.(map[string]any)
+		told[m["message_id"].(string)] = m["sha256"]
+	}
+	for id, text := range texts {
+		if want := fmt.Sprintf("%x", sha256.Sum256([]byte(text))); told[id] != want {
+			w.Errorf("the host knows %s by %v, want the hash of its text, %s", id, told[id], want)
+		}
+	}
+	if len(told) != len(texts) {
+		w.Errorf("the host is told of %v, want %v", told, texts)
+	}
 }
 
 // dense fails if the log has a hole.

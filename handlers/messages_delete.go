@@ -87,20 +87,34 @@ func touches(d iris.Deletion, lane iris.Lane, ids []string) bool {
 // doomed is what is to be deleted of a lane, as its rows say.
 type doomed struct {
 	iris.Deletion
-	rows   []iris.Message // alive
-	absent []string       // without a row
+	rows   []condemned // alive
+	absent []string    // without a row
+}
+
+// condemned is a message that is to be deleted, without what it says: of the text
+// only that is kept which must be told.
+type condemned struct {
+	iris.Message
+	hash string // the host knows the text by it
+	name string // what a thread would be called after it
+}
+
+func condemn(m iris.Message) condemned {
+	c := condemned{Message: m, hash: erase.HashName(m.Text), name: threadName(m.Text)}
+	c.Text, c.Reasoning = "", ""
+	return c
 }
 
 // doomed reads the rows of the messages. Those of another lane are not found
 // here.
 func (d *deviceSession) doomed(ctx context.Context, lane iris.Lane, ids []string) (*doomed, error) {
-	store := d.server.cfg.Store
-	rows, err := store.Messages(ctx, d.gateway.ID, ids)
+	var found []condemned
+	err := d.server.cfg.Store.Messages(ctx, d.gateway.ID, ids, func(m iris.Message) { found = append(found, condemn(m)) })
 	if err != nil {
 		return nil, err
 	}
 	out := &doomed{Deletion: iris.Deletion{ID: iris.NewID("del_"), Lane: lane, At: time.Now()}, absent: slices.Clone(ids)}
-	for _, m := range rows {
+	for _, m := range found {
 		if m.Lane != lane {
 			return nil, iris.Errorf(iris.CodeNotFound, "message_id %q is unknown here", printable(m.ID))
 		}
@@ -121,27 +135,22 @@ func (d *deviceSession) doomed(ctx context.Context, lane iris.Lane, ids []string
 
 // nameGiver returns the name that a thread was given for one of the messages:
 // for its first one (protocol: message.send, "auto_thread").
-func (d *deviceSession) nameGiver(ctx context.Context, lane iris.Lane, rows []iris.Message) (string, error) {
-	rows = slices.DeleteFunc(slices.Clone(rows), func(m iris.Message) bool { return m.Role != iris.RoleUser })
+func (d *deviceSession) nameGiver(ctx context.Context, lane iris.Lane, rows []condemned) (string, error) {
+	rows = slices.DeleteFunc(slices.Clone(rows), func(m condemned) bool { return m.Role != iris.RoleUser })
 	if lane.ThreadID == "" || len(rows) == 0 {
 		return "", nil
 	}
-	first := slices.MinFunc(rows, func(a, b iris.Message) int {
+	first := slices.MinFunc(rows, func(a, b condemned) int {
 		if c := a.At.Compare(b.At); c != 0 {
 			return c
 		}
 		return strings.Compare(a.ID, b.ID)
 	})
-	store := d.server.cfg.Store
-	before, _, err := store.History(ctx, d.gateway.ID, lane, &first, 1)
+	before, _, err := d.server.cfg.Store.History(ctx, d.gateway.ID, lane, &first.Message, 1)
 	if err != nil || len(before) > 0 {
 		return "", err
 	}
-	first, err = store.Message(ctx, d.gateway.ID, first.ID)
-	if first.Deleted || iris.ErrorCode(err) == iris.CodeNotFound { // meanwhile, by somebody who knows the name
-		return "", nil
-	}
-	return threadName(first.Text), err
+	return first.name, nil
 }
 
 // decide begins the deletion: from this entry on the messages are gone, and the
@@ -167,7 +176,7 @@ func (d *doomed) decide(s *hub.State) (hub.Draft, error) {
 	for _, m := range d.rows {
 		draft.Changes = append(draft.Changes, iris.PutMessage{Message: m.Tombstone()})
 		told.Messages = append(told.Messages, link.DeletedMessage{
-			MessageID: m.ID, Role: m.Role, TS: millis(m.At), SHA256: erase.HashName(m.Text),
+			MessageID: m.ID, Role: m.Role, TS: millis(m.At), SHA256: m.hash,
 		})
 	}
 	for _, id := range d.absent {

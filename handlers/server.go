@@ -66,8 +66,9 @@ type DeviceStore interface {
 // MessageStore keeps the history.
 type MessageStore interface {
 	Message(ctx context.Context, gateway, id string) (iris.Message, error)
-	// Messages returns those of the messages that there are, without what they say.
-	Messages(ctx context.Context, gateway string, ids []string) ([]iris.Message, error)
+	// Messages hands over those of the messages that there are. A few are in memory
+	// at a time, if take keeps no text.
+	Messages(ctx context.Context, gateway string, ids []string, take func(iris.Message)) error
 	// History returns a page of a lane's messages, oldest first, and whether there
 	// are older ones: limit at most, and no more than say [iris.HistoryBytes]
 	// together, but one at least if there is any.

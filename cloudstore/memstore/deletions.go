@@ -88,21 +88,20 @@ func (s *Store) rewrite(g string, cursor int64, edit func(iris.Entry) (iris.Entr
 	return true
 }
 
-// Messages returns the messages with these ids, tombstones too, without what they
-// say, in no order; those that do not exist are left out.
-func (s *Store) Messages(ctx context.Context, g string, ids []string) ([]iris.Message, error) {
+// Messages hands over the messages with these ids, tombstones too, in no order; those
+// that do not exist are left out.
+func (s *Store) Messages(ctx context.Context, g string, ids []string, take func(iris.Message)) error {
 	if err := alive(ctx); err != nil {
-		return nil, err
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []iris.Message
 	for _, id := range ids {
 		if m, found := s.at(g).messages[id]; found {
-			out = append(out, rows.Unsaid(rows.Message(m)))
+			take(rows.Message(m))
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // EditLive rewrites what a turn's live document says; false from edit leaves it.

@@ -65,7 +65,7 @@ type Store interface {
 
 	Deletions(ctx context.Context, g string) ([]iris.Deletion, error)
 	Scrub(ctx context.Context, g string, t iris.Touching, edit func(iris.Entry) (iris.Entry, bool)) error
-	Messages(ctx context.Context, g string, ids []string) ([]iris.Message, error)
+	Messages(ctx context.Context, g string, ids []string, take func(iris.Message)) error
 	MediaMessages(ctx context.Context, g, media string, limit int) ([]string, error)
 	EditLive(ctx context.Context, g, turn string, edit func(iris.Live) (iris.Live, bool)) error
 

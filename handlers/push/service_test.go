@@ -2,19 +2,19 @@ package push_test
 
 import (
 	"fmt"
-	"log/slog"
 	"testing"
 
 	"iris-gateway/cloudstore/memstore"
 	"iris-gateway/handlers/push"
 	"iris-gateway/iris"
+	"iris-gateway/testenv"
 )
 
 // How a device is woken follows from what it registered and what works here: never
 // by a service that is off, nor at an address that there is not.
 func TestService(t *testing.T) {
 	t.Parallel()
-	quiet := slog.New(slog.DiscardHandler)
+	log := testenv.Logger(t, testenv.Gateways)
 	for _, c := range []struct {
 		fcm, ntfy    bool   // work here
 		prefers      string // by hello
@@ -34,7 +34,7 @@ func TestService(t *testing.T) {
 	} {
 		fcm, ntfy := newService(), newService()
 		store := memstore.New()
-		cfg := push.Config{Store: store, Log: quiet}
+		cfg := push.Config{Store: store, Log: log}
 		if c.fcm {
 			cfg.FCM = fcm
 		}

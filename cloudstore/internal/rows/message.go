@@ -38,12 +38,6 @@ func Expired(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }
 // Shown reports whether a message is in the history: no tombstone, not expired.
 func Shown(m iris.Message, now time.Time) bool { return !m.Deleted && !Expired(m.Expires, now) }
 
-// Unsaid returns a message without what it says.
-func Unsaid(m iris.Message) iris.Message {
-	m.Text, m.Reasoning = "", ""
-	return m
-}
-
 // DocID makes a document id of an id that comes from outside. Firestore refuses
 // "__x__", "." and "..", "a/b" is a path, and ids have no more than 1,500
 // bytes; a hash is none of these. The id itself is a field of the document.
