@@ -66,13 +66,13 @@ class Host:
         self._pump.start()
         for event in orphans:
             self._pump.emit(event)
-        for item in unfinished:
-            self._deliver(item)
         link = self._link = Link(
             self._settings, self._pump, self._hello, self._deliver, self._backoff, self._deleted
         )
-        link.start()
         self._fetcher = Fetcher(self._pump.copy_of, lambda: link.media_most, self._fetched, self._unsendable)
+        for item in unfinished:
+            self._deliver(item)  # which may ask for its files at once
+        link.start()
         for medium in unfetched:
             self._fetcher.want(medium)
 

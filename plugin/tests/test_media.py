@@ -383,6 +383,26 @@ class DownloadTest(MediaCase):
         self.assertEqual(self.get(self.start(), self.offer(data)), [data])
         self.assertEqual(self.offsets(), [1000])
 
+    def test_message_that_an_earlier_process_left(self) -> None:
+        spool, frame = Spool(self.dir / "spool.db"), {"cursor": 1, "kind": "message", "chat_id": "c", "body": {}}
+        spool.store(Inbound.of_frame(frame), frame)
+        spool.close()
+        wanted, loop = self.offer(b"x"), asyncio.new_event_loop()
+        self.addCleanup(loop.close)
+        gets: list[asyncio.Task[Path | str]] = []
+
+        def deliver(item: Inbound) -> None:
+            gets.append(loop.create_task(host.fetch(wanted, self.dir / "0.png")))
+            loop.run_until_complete(asyncio.sleep(0))  # it asks before the host has started
+
+        self.gateway.start()
+        self.addCleanup(self.gateway.stop)
+        host = Host(Settings(self.gateway.url, "secret"), self.dir / "spool.db", dict, deliver, AtOnce())
+        host.start()
+        self.addCleanup(host.stop)
+        (get,) = gets
+        self.assertEqual(loop.run_until_complete(asyncio.wait_for(get, 30)), self.dir / "0.png")
+
     def test_there_already(self) -> None:
         (self.dir / "0.png").write_bytes(b"whole")
         self.assertEqual(self.get(self.start(), self.offer(b"whole")), [b"whole"])
