@@ -384,7 +384,8 @@ class DownloadTest(MediaCase):
         self.assertEqual(self.offsets(), [1000])
 
     def test_message_that_an_earlier_process_left(self) -> None:
-        spool, frame = Spool(self.dir / "spool.db"), {"cursor": 1, "kind": "message", "chat_id": "c", "body": {}}
+        frame = {"cursor": 1, "kind": "message", "chat_id": "c", "body": {}}
+        spool = Spool(self.dir / "spool.db")
         spool.store(Inbound.of_frame(frame), frame)
         spool.close()
         wanted, loop = self.offer(b"x"), asyncio.new_event_loop()
