@@ -81,9 +81,10 @@ func (s mediaRows) ExpiredRows(ctx context.Context, g string, now time.Time) ([]
 	return s.query(ctx, g, s.all(g).Where("expires", "<=", rows.Time(now)).Limit(100))
 }
 
-// ReviewRows implements media.Rows.
+// ReviewRows implements media.Rows. They are few: an upload waits until each has been
+// looked at, and brings one more at most.
 func (s mediaRows) ReviewRows(ctx context.Context, g string, now time.Time) ([]media.Row, error) {
-	return s.query(ctx, g, s.all(g).Where("review", "<=", rows.Time(now)).Limit(100))
+	return s.query(ctx, g, s.all(g).Where("review", "<=", rows.Time(now)).Limit(10))
 }
 
 func (s mediaRows) all(g string) *firestore.CollectionRef { return s.gateway(g).Collection("media") }
