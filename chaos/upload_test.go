@@ -14,7 +14,8 @@ import (
 	"iris-gateway/handlers/wire"
 )
 
-// uploadSize is two parts and a half: the gateway keeps them as objects of 8 MiB.
+// uploadSize is more than one part: the gateway begins another one behind 8 MiB, when
+// a second has passed.
 const uploadSize = 20 << 20
 
 // upload is a phone that sends a large medium.

@@ -85,11 +85,13 @@ func (b *bucket) close() error {
 }
 
 // Create implements media.Bucket. The bytes are streamed: the client could
-// repeat the write only if it kept them.
-func (b *bucket) Create(ctx context.Context, name, state string) io.WriteCloser {
+// repeat the write only if it kept them. The custom time is for the bucket's lifecycle
+// rule.
+func (b *bucket) Create(ctx context.Context, name, state string, expires time.Time) io.WriteCloser {
 	w := b.client.Bucket(b.name).Object(name).NewWriter(ctx)
 	w.ChunkSize = 0
 	w.ContentType = "application/octet-stream"
+	w.CustomTime = expires
 	w.Metadata = map[string]string{stateKey: state}
 	return &objectWriter{w, ctx, name}
 }
@@ -146,8 +148,20 @@ func (b *bucket) List(ctx context.Context, prefix string) ([]media.Object, error
 	return all, nil
 }
 
-// Compose implements media.Bucket. The custom time is for the bucket's lifecycle
-// rule.
+// never is a custom time behind which no rule goes: one that was said once can only be
+// replaced by a later one.
+var never = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+
+// Keep implements media.Bucket.
+func (b *bucket) Keep(ctx context.Context, name string, expires time.Time) error {
+	if expires.IsZero() {
+		expires = never
+	}
+	_, err := b.handle.Object(name).Update(ctx, storage.ObjectAttrsToUpdate{CustomTime: expires})
+	return wrap(ctx, err, "keeping object %s", name)
+}
+
+// Compose implements media.Bucket.
 func (b *bucket) Compose(ctx context.Context, name string, parts []string, expires time.Time) error {
 	var sources []*storage.ObjectHandle
 	for _, p := range parts {

@@ -9,11 +9,13 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"iris-gateway/cloudstore"
+	"iris-gateway/cloudstore/storetest"
 	"iris-gateway/iris"
 	"iris-gateway/testenv"
 )
@@ -37,38 +39,70 @@ func TestReadyAsksTheBucket(t *testing.T) {
 }
 
 // When a medium expires is said to the bucket too, whose lifecycle rule goes by the
-// custom time: the database takes the row only.
+// custom time: the database takes the row only. So is when a part does, which may
+// become the medium.
 func TestBucketKnowsWhenMediaExpire(t *testing.T) {
-	project, bucket := testenv.Firestore(t).Project, testenv.Bucket(t)
 	composed := composes(t)
-	for _, retention := range []time.Duration{0, 90 * 24 * time.Hour} {
-		s, err := cloudstore.Open(t.Context(), cloudstore.Config{
-			Project: project, MaxSockets: 1, Bucket: bucket, Media: iris.MediaLimits{MaxBytes: 1, Quota: 10}, Retention: retention,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+	never := time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+	for _, retention := range []time.Duration{0, time.Hour, 90 * 24 * time.Hour} {
+		s, bucket := openMedia(t, retention)
 		g := iris.Gateway{ID: iris.NewID("g_")}
 		if err := s.CreateGateway(t.Context(), g, iris.Token{Hash: g.ID}); err != nil {
 			t.Fatal(err)
 		}
-		u, err := s.BeginUpload(t.Context(), g.ID, "key", iris.Media{Size: 1}, false)
-		if err != nil {
+		now := time.Now().Truncate(time.Second)
+		s.Library.Now = storetest.Hasty(func() time.Time { return now }) // what is composed has two parts
+		upload := func(size int) (iris.Upload, []byte) {
+			b := make([]byte, size)
+			u, err := s.BeginUpload(t.Context(), g.ID, "key", iris.Media{Size: int64(size)}, true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for piece := range slices.Chunk(b[u.Offset():], 1<<20) {
+				if _, err := u.Write(piece); err != nil {
+					t.Fatal(err)
+				}
+			}
+			return u, b
+		}
+		finish := func(size int) time.Time {
+			u, b := upload(size)
+			m, err := u.Finish(t.Context(), hashOf(b))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m.Created
+		}
+		only := func() (at time.Time) {
+			for _, at = range testenv.CustomTimes(t, bucket) {
+			}
+			return at
+		}
+
+		cut, _ := upload(1 << 20)
+		if err := cut.Suspend(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := u.Write([]byte("x")); err != nil {
-			t.Fatal(err)
+		until := only()
+		created := finish(1 << 20)
+		if want := created.Add(iris.UploadLifetime); !until.Equal(want) {
+			t.Errorf("kept for %v: the part of %v has custom time %v, want %v", retention, created, until, want)
 		}
-		m, err := u.Finish(t.Context(), hashOf([]byte("x")))
-		if err != nil {
-			t.Fatal(err)
+		want := created.Add(max(retention, iris.UploadLifetime)) // a custom time never goes back
+		if retention == 0 {
+			want = never
 		}
-		want := ""
+		if got := only(); !got.Equal(want) {
+			t.Errorf("kept for %v: the medium of %v has custom time %v, want %v", retention, created, got, want)
+		}
+
+		created = finish(9 << 20)
+		want = time.Time{}
 		if retention > 0 {
-			want = m.Created.Add(retention).UTC().Format(time.RFC3339)
+			want = created.Add(retention)
 		}
-		if got := <-composed; got != want {
-			t.Errorf("kept for %v from %v: custom time %q, want %q", retention, m.Created, got, want)
+		if got := <-composed; !got.Equal(want) {
+			t.Errorf("kept for %v: the medium of %v is composed with custom time %v, want %v", retention, created, got, want)
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
@@ -79,15 +113,17 @@ func TestBucketKnowsWhenMediaExpire(t *testing.T) {
 // composes puts itself between the stores that are opened from now on and Cloud
 // Storage, and tells the custom time of each object that is composed:
 // fake-gcs-server forgets it.
-func composes(t *testing.T) <-chan string {
+func composes(t *testing.T) <-chan time.Time {
 	storage := &url.URL{Scheme: "http", Host: os.Getenv(testenv.EnvStorage)}
-	told := make(chan string, 1)
+	told := make(chan time.Time, 1)
 	forward := httputil.NewSingleHostReverseProxy(storage)
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/compose") {
 			body, _ := io.ReadAll(r.Body)
 			r.Body = io.NopCloser(bytes.NewReader(body))
-			var compose struct{ Destination struct{ CustomTime string } }
+			var compose struct {
+				Destination struct{ CustomTime time.Time }
+			}
 			if err := json.Unmarshal(body, &compose); err != nil {
 				t.Error(err)
 			}

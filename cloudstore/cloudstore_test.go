@@ -30,22 +30,30 @@ func TestContract(t *testing.T) {
 }
 
 func TestMediaContract(t *testing.T) {
-	storetest.RunMedia(t, func(t *testing.T) (storetest.MediaStore, *media.Library, func() []string) {
-		s, objects := openMedia(t, 0)
-		return s, s.Library, objects
+	storetest.RunMedia(t, func(t *testing.T) (storetest.MediaStore, *media.Library, storetest.Objects) {
+		s, bucket := openMedia(t, 0)
+		return s, s.Library, objectsOf(t, bucket)
 	})
 }
 
 func TestRetention(t *testing.T) {
-	storetest.RunRetention(t, func(t *testing.T, keep time.Duration) (storetest.MediaStore, func() []string) {
-		return openMedia(t, keep)
+	storetest.RunRetention(t, func(t *testing.T, keep time.Duration) (storetest.MediaStore, storetest.Objects) {
+		s, bucket := openMedia(t, keep)
+		return s, objectsOf(t, bucket)
 	})
 }
 
-// openMedia returns a store with a bucket, and a function that lists its objects.
-func openMedia(t *testing.T, keep time.Duration) (*cloudstore.Store, func() []string) {
+func objectsOf(t *testing.T, bucket string) storetest.Objects {
+	return storetest.Objects{
+		All:     func() []string { return testenv.Objects(t, bucket) },
+		Lasting: func() []string { return testenv.Lasting(t, bucket) },
+	}
+}
+
+// openMedia returns a store with a bucket.
+func openMedia(t *testing.T, keep time.Duration) (s *cloudstore.Store, bucket string) {
 	t.Helper()
-	bucket := testenv.Bucket(t)
+	bucket = testenv.Bucket(t)
 	s, err := cloudstore.Open(t.Context(), cloudstore.Config{
 		Project: testenv.Firestore(t).Project, MaxSockets: 1, Bucket: bucket, Media: storetest.Limits, Retention: keep,
 	})
@@ -55,7 +63,7 @@ func openMedia(t *testing.T, keep time.Duration) (*cloudstore.Store, func() []st
 	if err := s.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return s, func() []string { return testenv.Objects(t, bucket) }
+	return s, bucket
 }
 
 // open returns a store in a project of its own; its user closes it.

@@ -12,16 +12,19 @@ import (
 // BenchmarkMediaUpload and BenchmarkMediaPull move 64 MiB by turns through a
 // gateway and through a bare copy between coder/websocket and the storage client,
 // a process as well. One bare copy uploads as the client does by itself, in chunks
-// that it could repeat ("ratio"). One makes the storage calls that the gateway makes,
-// parts that are composed ("ratio-composed"). One streams all into one object, which
-// nothing could resume ("ratio-streamed"): fake-gcs-server composes by copying and
-// hashing all bytes once more, which Cloud Storage does not.
+// that it could repeat ("ratio"). One writes parts that are composed, as the gateway
+// does when they come more slowly ("ratio-composed"). One streams all into one object,
+// which nothing could resume ("ratio-streamed").
 func BenchmarkMediaUpload(b *testing.B) {
 	gate, bare := startGateway(b), startBare(b)
 	data := make([]byte, benchSize)
 	hash := hashOf(data)
 	phone := gate.phone(b, "phone")
-	benchUpload(b, bare, data, func() { phone.upload(b, "ref", data, hash) })
+	uploads := 0
+	benchUpload(b, bare, data, func() {
+		uploads++
+		phone.upload(b, fmt.Sprint("ref", uploads), data, hash)
+	})
 }
 
 func BenchmarkMediaPull(b *testing.B) {

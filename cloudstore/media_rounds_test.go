@@ -12,7 +12,7 @@ const (
 	benchSize   = 64 << 20
 	benchRounds = 7         // in each of them every side moves the bytes once
 	single      = benchSize // a part that all bytes fit into
-	parts       = 8 << 20   // as the gateway writes them
+	parts       = 8 << 20   // as the gateway writes them when they come slowly
 	streamed    = 0         // a chunk of all bytes, which the client cannot repeat
 	repeatable  = googleapi.DefaultUploadChunkSize
 )

@@ -5,14 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"github.com/coder/websocket"
 
+	"iris-gateway/cloudstore"
 	"iris-gateway/cloudstore/memstore"
+	"iris-gateway/cloudstore/storetest"
 	"iris-gateway/handlers"
 	"iris-gateway/iris"
 )
@@ -235,7 +236,12 @@ func (u mortalUpload) Abort() error {
 	return u.Upload.Abort()
 }
 
-// objectsOf lists the objects of a memory store below a prefix.
-func objectsOf(s *memstore.Store, prefix string) []string {
-	return slices.DeleteFunc(s.Objects(), func(name string) bool { return !strings.HasPrefix(name, prefix) })
+// inParts makes a store keep uploads in parts of 8 MiB, however fast they come.
+func inParts(s store) {
+	switch s := s.(type) {
+	case *memstore.Store:
+		s.Now = storetest.Hasty(s.Now)
+	case *cloudstore.Store:
+		s.Now = storetest.Hasty(s.Now)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"iris-gateway/cloudstore"
+	"iris-gateway/cloudstore/storetest"
 	"iris-gateway/iris"
 	"iris-gateway/testenv"
 )
@@ -79,8 +80,8 @@ func firestore(t testing.TB) store {
 	return s
 }
 
-// firestoreWithBucket is firestore with what lists the objects of its bucket.
-func firestoreWithBucket(t testing.TB) (store, func() []string) {
+// firestoreWithBucket is firestore with the objects of its bucket.
+func firestoreWithBucket(t testing.TB) (store, storetest.Objects) {
 	t.Helper()
 	bucket := testenv.Bucket(t)
 	s, err := cloudstore.Open(t.Context(), cloudstore.Config{
@@ -95,5 +96,8 @@ func firestoreWithBucket(t testing.TB) (store, func() []string) {
 			t.Error(err)
 		}
 	})
-	return s, func() []string { return testenv.Objects(t, bucket) }
+	return s, storetest.Objects{
+		All:     func() []string { return testenv.Objects(t, bucket) },
+		Lasting: func() []string { return testenv.Lasting(t, bucket) },
+	}
 }

@@ -8,7 +8,7 @@ resource "google_storage_bucket" "media" {
   force_destroy               = !var.keep_data
   deletion_policy             = var.keep_data ? "ABANDON" : "DELETE"
 
-  # Parts of uploads that were never finished.
+  # Parts of uploads that were never finished, but the first ones.
   lifecycle_rule {
     action {
       type = "Delete"
@@ -19,9 +19,10 @@ resource "google_storage_bucket" "media" {
     }
   }
 
-  # Media that have expired: their custom time says when, if it was said when they
-  # came (retention_days). The rows that name them go by the database's time-to-live,
-  # or with the next upload, before their bytes.
+  # First parts of uploads that were never finished, and media that have expired: their
+  # custom time says when. That of a medium is set for good when it is complete, by
+  # retention_days. The rows that name media go by the database's time-to-live, or
+  # with the next upload, before their bytes.
   lifecycle_rule {
     action {
       type = "Delete"

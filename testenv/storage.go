@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Bucket returns a new bucket of the Cloud Storage of this run, which is emptied
@@ -29,14 +31,38 @@ func Bucket(t testing.TB) string {
 // Objects returns the names of all objects of a bucket, sorted.
 func Objects(t testing.TB, bucket string) []string {
 	t.Helper()
-	var list struct{ Items []struct{ Name string } }
-	call(t, http.MethodGet, objectsOf(bucket), "", &list)
-	var names []string
-	for _, item := range list.Items {
-		names = append(names, item.Name)
+	return slices.Sorted(maps.Keys(CustomTimes(t, bucket)))
+}
+
+// Lasting returns the names of the objects that no lifecycle rule of the deployed
+// bucket would ever remove, if media are kept for ever (terraform/bucket.tf).
+func Lasting(t testing.TB, bucket string) (names []string) {
+	t.Helper()
+	for name, expires := range CustomTimes(t, bucket) {
+		never := expires.IsZero() || expires.After(time.Now().AddDate(100, 0, 0))
+		if never && !strings.HasPrefix(name, "uploads/") {
+			names = append(names, name)
+		}
 	}
-	slices.Sort(names)
 	return names
+}
+
+// CustomTimes returns the custom time of each object of a bucket by its name, zero if
+// it has none. fake-gcs-server gives none to what it composes.
+func CustomTimes(t testing.TB, bucket string) map[string]time.Time {
+	t.Helper()
+	var list struct {
+		Items []struct {
+			Name       string
+			CustomTime time.Time
+		}
+	}
+	call(t, http.MethodGet, objectsOf(bucket), "", &list)
+	times := map[string]time.Time{}
+	for _, item := range list.Items {
+		times[item.Name] = item.CustomTime
+	}
+	return times
 }
 
 // Object returns the bytes of an object.

@@ -135,26 +135,38 @@ func (s *Store) Objects() []string {
 	return names
 }
 
-// bucket is a bucket in memory.
+// Lasting returns the names of the objects that no lifecycle rule of a bucket in the
+// cloud would ever remove, for tests.
+func (s *Store) Lasting() []string {
+	return slices.DeleteFunc(s.Objects(), func(name string) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return !s.objects[name].expires.IsZero()
+	})
+}
+
+// bucket is a bucket in memory. What has expired stays.
 type bucket struct{ *Store }
 
 // object is an object of the bucket. Its bytes never change.
 type object struct {
-	data  []byte
-	state string
+	data    []byte
+	state   string
+	expires time.Time
 }
 
 // Create implements media.Bucket.
-func (b bucket) Create(ctx context.Context, name, state string) io.WriteCloser {
-	return &objectWriter{ctx: ctx, bucket: b, name: name, state: state}
+func (b bucket) Create(ctx context.Context, name, state string, expires time.Time) io.WriteCloser {
+	return &objectWriter{ctx: ctx, bucket: b, name: name, object: object{state: state, expires: expires}}
 }
 
 // objectWriter is an object that is not complete yet.
 type objectWriter struct {
 	bytes.Buffer
-	ctx         context.Context
-	bucket      bucket
-	name, state string
+	object
+	ctx    context.Context
+	bucket bucket
+	name   string
 }
 
 // Write implements io.Writer.
@@ -170,7 +182,8 @@ func (w *objectWriter) Close() error {
 	if err := alive(w.ctx); err != nil {
 		return err
 	}
-	w.bucket.put(w.name, object{w.Bytes(), w.state})
+	w.data = w.Bytes()
+	w.bucket.put(w.name, w.object)
 	return nil
 }
 
@@ -191,6 +204,17 @@ func (b bucket) get(ctx context.Context, name string) (object, error) {
 		return o, rows.NoObject(name)
 	}
 	return o, nil
+}
+
+// Keep implements media.Bucket.
+func (b bucket) Keep(ctx context.Context, name string, expires time.Time) error {
+	o, err := b.get(ctx, name)
+	if err != nil {
+		return err
+	}
+	o.expires = expires
+	b.put(name, o)
+	return nil
 }
 
 // Read implements media.Bucket.
@@ -220,7 +244,7 @@ func (b bucket) List(ctx context.Context, prefix string) ([]media.Object, error)
 }
 
 // Compose implements media.Bucket.
-func (b bucket) Compose(ctx context.Context, name string, parts []string, _ time.Time) error {
+func (b bucket) Compose(ctx context.Context, name string, parts []string, expires time.Time) error {
 	var whole [][]byte
 	for _, p := range parts {
 		o, err := b.get(ctx, p)
@@ -229,7 +253,7 @@ func (b bucket) Compose(ctx context.Context, name string, parts []string, _ time
 		}
 		whole = append(whole, o.data)
 	}
-	b.put(name, object{data: slices.Concat(whole...)})
+	b.put(name, object{data: slices.Concat(whole...), expires: expires})
 	return nil
 }
 

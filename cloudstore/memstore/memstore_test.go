@@ -21,18 +21,18 @@ func TestContract(t *testing.T) {
 }
 
 func TestMediaContract(t *testing.T) {
-	storetest.RunMedia(t, func(*testing.T) (storetest.MediaStore, *media.Library, func() []string) {
+	storetest.RunMedia(t, func(*testing.T) (storetest.MediaStore, *media.Library, storetest.Objects) {
 		s := memstore.New()
 		s.Limits = storetest.Limits
-		return s, s.Library, s.Objects
+		return s, s.Library, storetest.Objects{All: s.Objects, Lasting: s.Lasting}
 	})
 }
 
 func TestRetention(t *testing.T) {
-	storetest.RunRetention(t, func(_ *testing.T, keep time.Duration) (storetest.MediaStore, func() []string) {
+	storetest.RunRetention(t, func(_ *testing.T, keep time.Duration) (storetest.MediaStore, storetest.Objects) {
 		s := memstore.New()
 		s.Limits, s.Retention = storetest.Limits, keep
-		return s, s.Objects
+		return s, storetest.Objects{All: s.Objects, Lasting: s.Lasting}
 	})
 }
 

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"iris-gateway/iris"
 )
 
 // A cut that the gateway hears of loses little: the part that was open is kept.
 func testMediaSuspend(f *mediaFixture) {
+	f.slow()
 	b := noise(2*partSize, 1)
 	u := f.begin("key", len(b), true)
 	noError(f.T, send(u, b[:partSize+500_000]))
@@ -18,6 +20,37 @@ func testMediaSuspend(f *mediaFixture) {
 	code(f, err, iris.CodeNotFound)
 	u = f.begin("key", len(b), true)
 	equal(f, "offset", u.Offset(), int64(partSize+500_000))
+	f.finish(u, b)
+	f.left(1)
+}
+
+// A part is as large as what comes in a second, if that is more than 8 MiB: who sends
+// fast has one.
+func testMediaParts(f *mediaFixture) {
+	start := f.library.Now()
+	at := start
+	f.library.Now = func() time.Time { return at }
+	b := noise(7*partSize/2, 1)
+	u := f.begin("key", len(b), true)
+	for _, c := range []struct {
+		to    int
+		after time.Duration
+	}{
+		{1, 0},
+		{partSize - 1, 2 * time.Second},     // too small
+		{partSize, 2 * time.Second},         // a part
+		{5 * partSize / 2, 2 * time.Second}, // begun at 2 s
+		{5*partSize/2 + 1, 3*time.Second - 1},
+		{5*partSize/2 + 2, 3 * time.Second}, // the second
+		{7 * partSize / 2, 3 * time.Second},
+	} {
+		at = start.Add(c.after)
+		noError(f.T, send(u, b[u.Offset():c.to]))
+	}
+	noError(f.T, u.Suspend())
+	u = f.begin("key", len(b), true)
+	equal(f, "goes on at", u.Offset(), int64(len(b)))
+	equal(f, "parts", len(f.objects.All()), 3)
 	f.finish(u, b)
 	f.left(1)
 }
@@ -36,6 +69,7 @@ func (f *mediaFixture) finish(u iris.Upload, b []byte) iris.Media {
 // that was complete, and the bucket may still work on the three newest ones.
 func testMediaKilled(f *mediaFixture) {
 	f.broken = true
+	f.slow()
 	b := noise(2*partSize+100, 1)
 	for cut, want := range map[int]int64{0: 0, 10: 0, partSize - 1: 0, partSize: partSize, 2*partSize + 99: 2 * partSize} {
 		key := fmt.Sprint("key", cut)
@@ -59,6 +93,7 @@ func testMediaKilled(f *mediaFixture) {
 func testMediaCuts(f *mediaFixture) {
 	seed := rand.Uint64()
 	f.Logf("seed %d", seed)
+	f.slow()
 	random := rand.New(rand.NewPCG(seed, 0))
 	b := noise(3*partSize+random.IntN(partSize), 1)
 	for n := 0; ; n++ {
@@ -79,6 +114,7 @@ func testMediaCuts(f *mediaFixture) {
 // A connection that does not know yet that it is dead, and the one that took its
 // place: one of them finishes.
 func testMediaTwo(f *mediaFixture) {
+	f.slow()
 	b := noise(partSize+100, 1)
 	old := f.begin("key", len(b), true)
 	noError(f.T, send(old, b[:partSize+50]))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
 	"strings"
 	"sync"
 	"time"
@@ -61,19 +60,17 @@ func testMediaQuotaRace(f *mediaFixture) {
 	equal(f, "bytes of those that were refused", used, int64(0))
 }
 
-// brokenBucket fails to complete the parts that begin at an offset, and to remove
-// anything.
+// brokenBucket fails to complete first parts, to remove anything, or to list it.
 type brokenBucket struct {
 	media.Bucket
-	part   string
-	remove bool
+	first, remove, list bool
 }
 
-func (b brokenBucket) Create(ctx context.Context, name, state string) io.WriteCloser {
-	if b.part != "" && strings.HasPrefix(path.Base(name), b.part) {
+func (b brokenBucket) Create(ctx context.Context, name, state string, expires time.Time) io.WriteCloser {
+	if b.first && strings.HasPrefix(name, "media/") {
 		return brokenWriter{io.Discard}
 	}
-	return b.Bucket.Create(ctx, name, state)
+	return b.Bucket.Create(ctx, name, state, expires)
 }
 
 func (b brokenBucket) Delete(ctx context.Context, name string) error {
@@ -81,6 +78,13 @@ func (b brokenBucket) Delete(ctx context.Context, name string) error {
 		return errFault
 	}
 	return b.Bucket.Delete(ctx, name)
+}
+
+func (b brokenBucket) List(ctx context.Context, prefix string) ([]media.Object, error) {
+	if b.list {
+		return nil, errFault
+	}
+	return b.Bucket.List(ctx, prefix)
 }
 
 type brokenWriter struct{ io.Writer }
@@ -91,16 +95,17 @@ func (brokenWriter) Close() error { return errFault }
 // may be another file under the same name, never gets mixed up with them.
 func testMediaChanges(f *mediaFixture) {
 	f.broken = true
+	f.slow()
 	before, after := noise(3*partSize, 1), noise(3*partSize, 2)
 	bucket := f.library.Bucket
-	f.library.Bucket = brokenBucket{Bucket: bucket, part: fmt.Sprintf("%012d-", 0)}
+	f.library.Bucket = brokenBucket{Bucket: bucket, first: true}
 	u := f.begin("key", len(before), true)
 	noError(f.T, send(u, before))
 	if err := u.Suspend(); !errors.Is(err, errFault) {
 		f.Fatalf("the part that failed is not told of: %v", err)
 	}
 	f.library.Bucket = bucket
-	equal(f, "parts behind the gap", len(f.objects()), 2)
+	equal(f, "parts behind the gap", len(f.objects.All()), 2)
 
 	u = f.begin("key", len(after), true)
 	equal(f, "goes on at", u.Offset(), int64(0))
@@ -126,8 +131,9 @@ func (m mute) ReplaceMediaRow(ctx context.Context, g string, r media.Row) (any, 
 // the upload over: what the first composed goes with the upload's end, either way.
 func testMediaDiedResuming(f *mediaFixture) {
 	f.broken = true
+	f.slow()
 	rows, bucket := f.library.Rows, f.library.Bucket
-	b := noise(1000, 1)
+	b := noise(partSize+1000, 1)
 	for _, finished := range []bool{true, false} {
 		f.library.Rows = mute{rows}
 		u := f.begin("key", len(b), true)
@@ -156,6 +162,146 @@ func testMediaDiedResuming(f *mediaFixture) {
 		noError(f.T, f.DeleteMedia(f.ctx, f.g, m.ID))
 		f.left(0)
 	}
+}
+
+// A gateway died when it had kept the only part of an upload and not yet said so in the
+// row: the part is the medium for whoever goes on, and goes with an upload that is
+// given up.
+func testMediaDiedKeeping(f *mediaFixture) {
+	rows := f.library.Rows
+	b := noise(1000, 1)
+	for _, finished := range []bool{true, false} {
+		f.library.Rows = mute{rows}
+		u := f.begin("key", len(b), true)
+		noError(f.T, send(u, b))
+		if _, err := u.Finish(f.ctx, hashOf(b)); !errors.Is(err, errFault) {
+			f.Fatal(err)
+		}
+		f.library.Rows = rows
+		u = f.begin("key", len(b), true)
+		equal(f, "goes on at", u.Offset(), int64(len(b)))
+		if !finished {
+			noError(f.T, u.Abort())
+			f.left(0)
+			return
+		}
+		before := f.objects.All()
+		f.finish(u, b)
+		equal(f, "objects", f.objects.All(), before)
+		f.left(1)
+		m, err := f.UploadedMedia(f.ctx, f.g, "key")
+		noError(f.T, err)
+		noError(f.T, f.DeleteMedia(f.ctx, f.g, m.ID))
+		f.left(0)
+	}
+}
+
+// finishing are rows in front of whose change to ready something happens, once.
+type finishing struct {
+	media.Rows
+	once *sync.Once
+	then func()
+}
+
+func (r finishing) ReplaceMediaRow(ctx context.Context, g string, row media.Row) (any, error) {
+	if row.Ready {
+		r.once.Do(r.then)
+	}
+	return r.Rows.ReplaceMediaRow(ctx, g, row)
+}
+
+// closing is a bucket in front of whose first new object something happens.
+type closing struct {
+	media.Bucket
+	once *sync.Once
+	then func()
+}
+
+func (b closing) Create(ctx context.Context, name, state string, expires time.Time) io.WriteCloser {
+	return closingWriter{b.Bucket.Create(ctx, name, state, expires), b}
+}
+
+type closingWriter struct {
+	io.WriteCloser
+	closing
+}
+
+func (w closingWriter) Close() error {
+	w.once.Do(w.then)
+	return w.WriteCloser.Close()
+}
+
+// A phone or host has sent all on a connection that was cut, and comes back on the next
+// one while the gateway finishes what came on the first: the second makes the medium,
+// and nothing else stays, wherever it came in between.
+func testMediaTakenOver(f *mediaFixture) {
+	b := noise(1000, 1)
+	rows, bucket := f.library.Rows, f.library.Bucket
+	for n := range 16 {
+		stored, resume, ends, host := n&1 > 0, n&2 > 0, n&4 > 0, n&8 > 0
+		begin := func(resume bool) iris.Upload {
+			m := iris.Media{Size: int64(len(b))}
+			if host {
+				m.ID = "md_1"
+			}
+			u, err := f.BeginUpload(f.ctx, f.g, "key", m, resume)
+			noError(f.T, err)
+			return u
+		}
+		var second iris.Upload
+		end := func() {
+			noError(f.T, send(second, b[second.Offset():]))
+			_, err := second.Finish(f.ctx, hashOf(b))
+			noError(f.T, err)
+		}
+		then := func() {
+			f.library.Rows, f.library.Bucket = rows, bucket
+			second = begin(resume)
+			if ends {
+				end()
+			}
+		}
+		first := begin(true)
+		if stored {
+			f.library.Rows = finishing{rows, new(sync.Once), then}
+		} else {
+			f.library.Bucket = closing{bucket, new(sync.Once), then}
+		}
+		noError(f.T, send(first, b))
+		_, err := first.Finish(f.ctx, hashOf(b))
+		code(f, err, iris.CodeConflict)
+		noError(f.T, first.Abort())
+		if !ends {
+			equal(f, "goes on at", second.Offset() > 0, stored && resume)
+			end()
+		}
+		m, err := f.UploadedMedia(f.ctx, f.g, "key")
+		noError(f.T, err)
+		f.holds(m.ID, b)
+		f.left(1)
+		noError(f.T, f.DeleteMedia(f.ctx, f.g, m.ID))
+		f.left(0)
+	}
+}
+
+// An upload is removed while it is finished, and whoever removes it dies in the middle:
+// nothing stays that only he knew of.
+func testMediaRemovedFinishing(f *mediaFixture) {
+	b := noise(1000, 1)
+	bucket := f.library.Bucket
+	u := f.begin("key", len(b), true)
+	f.library.Bucket = closing{bucket, new(sync.Once), func() {
+		f.library.Bucket = brokenBucket{Bucket: bucket, list: true}
+		_, err := f.BeginUpload(f.ctx, f.g, "key", iris.Media{Size: int64(len(b))}, false)
+		if !errors.Is(err, errFault) {
+			f.Error(err)
+		}
+		f.library.Bucket = bucket
+	}}
+	noError(f.T, send(u, b))
+	_, err := u.Finish(f.ctx, hashOf(b))
+	code(f, err, iris.CodeConflict)
+	f.left(0)
 }
 
 // late are rows behind whose answer something happens, once.
@@ -257,6 +403,7 @@ func testMediaUnsent(f *mediaFixture) {
 	}
 	later(6*24*time.Hour, 2)
 	f.holds(unsent.ID, b)
+	f.library.Limits.Quota = 20 // the next one has room when that is gone
 	later(2*24*time.Hour, 1)
 	_, err := f.Media(f.ctx, f.g, unsent.ID)
 	code(f, err, iris.CodeNotFound)

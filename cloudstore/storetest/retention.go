@@ -9,9 +9,9 @@ import (
 
 // RunRetention runs the part of the contract that says what has expired: it is
 // gone, long before the database has removed it. open returns a store with
-// media that keeps everything for some time, and a function that lists the
-// objects that there are.
-func RunRetention(t *testing.T, open func(t *testing.T, keep time.Duration) (MediaStore, func() []string)) {
+// media that keeps everything for some time, and the objects
+// that there are.
+func RunRetention(t *testing.T, open func(t *testing.T, keep time.Duration) (MediaStore, Objects)) {
 	t.Run("messages", func(t *testing.T) {
 		t.Parallel()
 		s, _ := open(t, time.Hour)

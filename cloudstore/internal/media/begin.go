@@ -66,16 +66,13 @@ func (l *Library) begin(ctx context.Context, g, key string, m iris.Media, resume
 
 // create begins a new upload.
 func (l *Library) create(ctx context.Context, g, key string, m iris.Media) (iris.Upload, error) {
-	if err := l.sweep(ctx, g); err != nil {
-		return nil, err
-	}
-	if err := l.fits(ctx, g, m.Size, 0); err != nil {
+	if err := l.makeRoom(ctx, g, m.Size); err != nil {
 		return nil, err
 	}
 	if m.ID == "" {
 		m.ID = iris.NewID("md_")
 	}
-	m.Filename, m.SHA256, m.Created = content.Filename(m.Filename), "", l.Now()
+	m.Filename, m.SHA256, m.Created = content.Filename(m.Filename), "", rows.Time(l.Now())
 	row := Row{Media: m, Key: key, Attempt: rand.Text(), Expires: rows.Expires(m.Created, l.Retention), Review: m.Created.Add(unsentLifetime)}
 	version, err := l.Rows.CreateMediaRow(ctx, g, row)
 	if err != nil {
@@ -83,20 +80,19 @@ func (l *Library) create(ctx context.Context, g, key string, m iris.Media) (iris
 	}
 	row.Version = version
 	// Two that begin at once may both have been told that there is room.
-	if err := l.fits(ctx, g, m.Size, m.Size); err != nil {
+	used, err := l.Rows.MediaBytes(ctx, g)
+	if err == nil {
+		err = l.fits(m.Size, used-m.Size)
+	}
+	if err != nil {
 		return nil, errors.Join(err, l.Rows.DeleteMediaRow(ctx, g, row))
 	}
 	return l.upload(ctx, g, row), nil
 }
 
-// fits refuses a medium for which the gateway has no room. What is counted of it
-// are the bytes that its row adds to the others already.
-func (l *Library) fits(ctx context.Context, g string, size, counted int64) error {
-	used, err := l.Rows.MediaBytes(ctx, g)
-	if err != nil {
-		return err
-	}
-	if left := l.Limits.Quota - (used - counted); size > left {
+// fits refuses a medium for which there is no room beside what the others use.
+func (l *Library) fits(size, used int64) error {
+	if left := l.Limits.Quota - used; size > left {
 		return iris.Errorf(iris.CodeMediaTooLarge,
 			"size is %d bytes, but of the %d bytes that this gateway may keep only %d are left: delete something first", size, l.Limits.Quota, max(left, 0))
 	}
@@ -109,16 +105,13 @@ func (l *Library) resume(ctx context.Context, g string, row Row) (_ iris.Upload,
 	if row.Version, err = l.Rows.ReplaceMediaRow(ctx, g, row); err != nil {
 		return nil, err
 	}
-	if err := l.removeBelow(ctx, row.objects(g)); err != nil { // somebody died between composing and saying so
-		return nil, err
-	}
-	objects, err := l.Bucket.List(ctx, row.parts(g))
+	parts, err := l.written(ctx, g, row)
 	if err != nil {
 		return nil, err
 	}
 	u := l.upload(ctx, g, row)
 	u.resumed = true
-	chain := chainOf(objects)
+	chain := chainOf(parts)
 	if len(chain) == 0 {
 		return u, nil
 	}
@@ -127,6 +120,24 @@ func (l *Library) resume(ctx context.Context, g string, row Row) (_ iris.Upload,
 		return nil, err
 	}
 	return u, nil
+}
+
+// written returns the parts that earlier attempts have left. What one has composed, and
+// died before it said so, goes.
+func (l *Library) written(ctx context.Context, g string, row Row) (parts []Object, err error) {
+	below, err := l.Bucket.List(ctx, row.objects(g))
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range below {
+		if isFirst(o) {
+			parts = append(parts, o)
+		} else if err := l.Bucket.Delete(ctx, o.Name); err != nil {
+			return nil, err
+		}
+	}
+	behind, err := l.Bucket.List(ctx, row.parts(g))
+	return append(parts, behind...), err
 }
 
 // chainOf returns the longest chain of parts from the beginning. Several attempts
@@ -153,8 +164,11 @@ func chainBehind(objects []Object, name string, from int64) (longest []Object, e
 	return longest, end
 }
 
-// offsetOf is where a part begins, by its name; -1 if it is none of ours.
+// offsetOf is where a part begins; -1 if it is none of ours.
 func offsetOf(o Object) int64 {
+	if isFirst(o) {
+		return 0
+	}
 	digits, _, _ := strings.Cut(path.Base(o.Name), "-")
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil {

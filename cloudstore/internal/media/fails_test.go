@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 type failure struct {
 	media.Rows
 	media.Bucket
+	mu   sync.Mutex
 	left int  // calls until it
 	came bool // it has come
 	done bool // the medium was complete by then: what is left is tidied up by others
@@ -23,6 +25,8 @@ type failure struct {
 
 // fails counts a call, and says whether it is the one.
 func (f *failure) fails() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.done {
 		return nil
 	}
@@ -59,6 +63,8 @@ func (f *failure) CreateMediaRow(ctx context.Context, g string, r media.Row) (an
 
 func (f *failure) ReplaceMediaRow(ctx context.Context, g string, r media.Row) (any, error) {
 	version, err := call(f, func() (any, error) { return f.Rows.ReplaceMediaRow(ctx, g, r) })
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.done = f.done || err == nil && r.Ready && r.Key != ""
 	return version, err
 }
@@ -86,6 +92,13 @@ func (f *failure) List(ctx context.Context, prefix string) ([]media.Object, erro
 	return call(f, func() ([]media.Object, error) { return f.Bucket.List(ctx, prefix) })
 }
 
+func (f *failure) Keep(ctx context.Context, name string, expires time.Time) error {
+	if err := f.fails(); err != nil {
+		return err
+	}
+	return f.Bucket.Keep(ctx, name, expires)
+}
+
 func (f *failure) Compose(ctx context.Context, name string, parts []string, expires time.Time) error {
 	if err := f.fails(); err != nil {
 		return err
@@ -107,7 +120,7 @@ func TestEachCallFails(t *testing.T) {
 	b := bytesOf(media.PartSize + 400_000)
 	cut := func(t *testing.T, s *memstore.Store) {
 		u := begin(t, s, len(b))
-		if _, err := u.Write(b[:media.PartSize+300_000]); err != nil {
+		if err := send(u, b[:media.PartSize+300_000]); err != nil {
 			t.Fatal(err)
 		}
 		if err := u.Suspend(); err != nil {
@@ -156,7 +169,7 @@ func fails(t *testing.T, n int, b []byte, before func(*testing.T, *memstore.Stor
 	m := iris.Media{Size: int64(len(b))}
 	u, err := s.BeginUpload(t.Context(), gateway, "key", m, resume)
 	if err == nil {
-		if _, err = u.Write(b[u.Offset():]); err == nil {
+		if err = send(u, b[u.Offset():]); err == nil {
 			_, err = u.Finish(t.Context(), hashOf(b))
 		}
 		if err != nil {

@@ -2,12 +2,13 @@
 // as rows. Both stores are made of it, each with its own rows and bucket, so
 // that what holds in memory holds in the cloud.
 //
-// An upload is a row that is not ready, and parts below "uploads/" of the
-// bucket. When it is complete the parts are composed to an object below
-// "media/", and then the row is ready. What is below uploads/ may be removed
-// at any time after [iris.UploadLifetime] by a lifecycle rule; below media/
-// there is nothing that no row names, but for what has expired: see
-// [Library.Retention].
+// An upload is a row that is not ready, and parts. The first part lies below "media/"
+// of the bucket: most media have no other, and then it is the medium. Those behind it
+// lie below "uploads/", and when the upload is complete all are composed to another
+// object below media/. Then the row is ready, and names the object. Lifecycle rules
+// remove what cut uploads leave: what is below uploads/ at any time after
+// [iris.UploadLifetime], and below media/ what has expired, as a part does that no
+// medium came of.
 package media
 
 import (
@@ -29,7 +30,7 @@ type Row struct {
 	iris.Media
 	Key     string    // of its upload
 	Ready   bool      // complete, and never changed again
-	Attempt string    // of the upload, that writes or wrote it: a part of the objects' names
+	Attempt string    // of the upload that writes it, a part of its objects' names; once ready, of its one object's
 	Expires time.Time // when it goes by itself, zero for never
 	Review  time.Time // when to look whether any message has it, zero for never
 	Version any       // which state of the row this is; only [Rows] looks into it
@@ -76,8 +77,10 @@ type Object struct {
 type Bucket interface {
 	// Create writes an object that carries a short text. It is there once Close
 	// has returned nil. When ctx ends before, it may be there with what was
-	// written so far.
-	Create(ctx context.Context, name, state string) io.WriteCloser
+	// written so far. It may be gone a day after it has expired.
+	Create(ctx context.Context, name, state string, expires time.Time) io.WriteCloser
+	// Keep makes an object expire later than it was said; zero: never.
+	Keep(ctx context.Context, name string, expires time.Time) error
 	// Read reads length bytes from the offset, which both lie in the object;
 	// CodeNotFound when there is none.
 	Read(ctx context.Context, name string, offset, length int64) (io.ReadCloser, error)
@@ -246,20 +249,36 @@ func (l *Library) removeBelow(ctx context.Context, prefix string, but ...string)
 func uploadsOf(g string) string { return "uploads/" + safe(g) + "/" }
 func mediaOf(g string) string   { return "media/" + safe(g) + "/" }
 
-// parts is where the parts of an upload lie.
+// parts is where the parts of an upload lie, but the first ones.
 func (r Row) parts(g string) string { return uploadsOf(g) + safe(r.ID) + "/" }
 
-// object is where the bytes lie once they are complete. Of two that write one
-// medium each has its own, so neither ever changes what the other made.
+// object is where the bytes lie once they are complete, and the first part of an
+// attempt before. Of two that write one medium each has its own, so neither ever
+// changes what the other made.
 func (r Row) object(g string) string { return r.objects(g) + r.Attempt }
 
 // objects is what the names of a medium's objects begin with, whoever wrote them.
 func (r Row) objects(g string) string { return mediaOf(g) + safe(r.ID) + "-" }
 
-// part is the name of a part that begins at the offset: sorted by name they are
-// in order.
+// part is the name of a part that begins at the offset.
 func (r Row) part(g string, offset int64) string {
+	if offset == 0 {
+		return r.object(g)
+	}
 	return fmt.Sprintf("%s%012d-%s", r.parts(g), offset, r.Attempt)
+}
+
+// resumable is until when an upload may be gone on with, and its parts are kept.
+func (r Row) resumable() time.Time { return r.Created.Add(iris.UploadLifetime) }
+
+// kept is until when the object of a medium is kept, zero for ever. That may be longer
+// than the row, but no shorter than it was said of a part: a bucket takes nothing
+// back.
+func (r Row) kept() time.Time {
+	if !r.Expires.IsZero() && r.Expires.Before(r.resumable()) {
+		return r.resumable()
+	}
+	return r.Expires
 }
 
 func safe(id string) string {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"iris-gateway/iris"
 )
 
@@ -15,21 +17,11 @@ const maxUnfinished = 64
 // for. Who brings a file may die before it says what for.
 const unsentLifetime = 7 * 24 * time.Hour
 
-// sweep removes what nobody will ask for any more: uploads that were not resumed
+// makeRoom removes what nobody will ask for any more: uploads that were not resumed
 // in time, or that are too many, media that have expired, and those that no
-// message has.
-func (l *Library) sweep(ctx context.Context, g string) error {
-	over, err := l.abandoned(ctx, g)
-	if err == nil && l.Retention > 0 {
-		var expired []Row
-		expired, err = l.Rows.ExpiredRows(ctx, g, l.Now())
-		over = append(over, expired...)
-	}
-	if err == nil {
-		var unsent []Row
-		unsent, err = l.unsent(ctx, g)
-		over = append(over, unsent...)
-	}
+// message has. It refuses a medium for which there is no room then.
+func (l *Library) makeRoom(ctx context.Context, g string, size int64) error {
+	over, used, err := l.look(ctx, g)
 	if err != nil {
 		return err
 	}
@@ -38,7 +30,32 @@ func (l *Library) sweep(ctx context.Context, g string) error {
 			return err
 		}
 	}
-	return nil
+	if len(over) > 0 {
+		if used, err = l.Rows.MediaBytes(ctx, g); err != nil {
+			return err
+		}
+	}
+	return l.fits(size, used)
+}
+
+// look returns what can be removed, and how many bytes are used. It looks for all at
+// once: somebody waits.
+func (l *Library) look(ctx context.Context, g string) (over []Row, used int64, err error) {
+	looks := []func(context.Context, string) ([]Row, error){l.abandoned, l.overdue, l.unsent}
+	found := make([][]Row, len(looks))
+	all, ctx := errgroup.WithContext(ctx)
+	for i, look := range looks {
+		all.Go(func() (err error) {
+			found[i], err = look(ctx, g)
+			return err
+		})
+	}
+	all.Go(func() (err error) {
+		used, err = l.Rows.MediaBytes(ctx, g)
+		return err
+	})
+	err = all.Wait()
+	return slices.Concat(found...), used, err
 }
 
 // abandoned returns the uploads that are too old, or too many.
@@ -51,6 +68,14 @@ func (l *Library) abandoned(ctx context.Context, g string) (over []Row, err erro
 		}
 	}
 	return over, err
+}
+
+// overdue returns media that have expired.
+func (l *Library) overdue(ctx context.Context, g string) ([]Row, error) {
+	if l.Retention == 0 {
+		return nil, nil
+	}
+	return l.Rows.ExpiredRows(ctx, g, l.Now())
 }
 
 // unsent returns the media that no message has, although there was time, and those
@@ -78,4 +103,4 @@ func (l *Library) unsent(ctx context.Context, g string) (over []Row, err error) 
 	return over, nil
 }
 
-func (l *Library) tooOld(row Row) bool { return l.Now().Sub(row.Created) > iris.UploadLifetime }
+func (l *Library) tooOld(row Row) bool { return l.Now().After(row.resumable()) }

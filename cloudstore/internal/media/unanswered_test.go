@@ -3,7 +3,6 @@ package media_test
 import (
 	"context"
 	"io"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,8 +19,8 @@ type silent struct {
 	let chan struct{}
 }
 
-func (s silent) Create(ctx context.Context, name, state string) io.WriteCloser {
-	return silentWriter{s.Bucket.Create(context.WithoutCancel(ctx), name, state), ctx, s.let}
+func (s silent) Create(ctx context.Context, name, state string, expires time.Time) io.WriteCloser {
+	return silentWriter{s.Bucket.Create(context.WithoutCancel(ctx), name, state, expires), ctx, s.let}
 }
 
 type silentWriter struct {
@@ -47,7 +46,7 @@ func unanswered(t *testing.T, s *memstore.Store, ctx context.Context, b []byte) 
 	s.Bucket = bucket
 	u, err := s.BeginUpload(ctx, gateway, "key", iris.Media{Size: int64(len(b))}, true)
 	if err == nil {
-		_, err = u.Write(b[:3*media.PartSize+1000])
+		err = send(u, b[:3*media.PartSize+1000])
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +80,7 @@ func TestPartsUnanswered(t *testing.T) {
 			}
 		},
 		"finish": func(t *testing.T, _ *memstore.Store, u iris.Upload, cancel func()) {
-			_, _ = u.Write(b[3*media.PartSize+1000:])
+			_ = send(u, b[3*media.PartSize+1000:])
 			cancel()
 			if _, err := u.Finish(t.Context(), hashOf(b)); err == nil {
 				t.Error("a medium of parts without an answer")
@@ -111,8 +110,7 @@ func TestPartsHeldUp(t *testing.T) {
 		u, bucket := unanswered(t, s, t.Context(), b)
 		wrote := make(chan error, 1)
 		go func() {
-			_, err := u.Write(b[3*media.PartSize+1000 : 4*media.PartSize])
-			wrote <- err
+			wrote <- send(u, b[3*media.PartSize+1000:4*media.PartSize])
 		}()
 		synctest.Wait()
 		if len(wrote) > 0 {
@@ -148,10 +146,8 @@ func TestPartsLateAfterDeath(t *testing.T) {
 		} else if got, _ := io.ReadAll(r); hashOf(got) != hashOf(b) {
 			t.Errorf("%d other bytes", len(got))
 		}
-		for _, name := range s.Objects() {
-			if !strings.HasPrefix(name, "uploads/") && !strings.HasPrefix(name, "media/") {
-				t.Errorf("object %s", name)
-			}
+		if left := s.Lasting(); len(left) != 1 {
+			t.Errorf("objects %v", left)
 		}
 		if err := s.DeleteMedia(t.Context(), gateway, m.ID); err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package media
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding"
 	"encoding/base64"
@@ -19,8 +20,14 @@ import (
 	"iris-gateway/iris"
 )
 
-// PartSize is how large the parts of an upload are.
+// PartSize is how large a part of an upload is at least, if it is not the last and
+// the upload was not cut in it.
 const PartSize = 8 << 20
+
+// PartTime is how long a part is written at least, if it is not the last. The death of
+// a gateway costs who sends fast a moment; more parts would cost calls, and
+// be copied once more when they are composed.
+const PartTime = time.Second
 
 // MaxParts is how many objects can be composed at once, so the largest medium
 // has 256 MiB.
@@ -31,7 +38,7 @@ const MaxParts = 32
 const minPart = 256 << 10
 
 // maxClosing is how many parts may wait at once for the bucket to say that it has
-// them. It takes a while over each; who sends fast need not wait for it.
+// them. It may take longer over one than the next one takes to come.
 const maxClosing = 3
 
 // grace is how long an upload may go on when its context has ended, to save
@@ -71,6 +78,7 @@ type part struct {
 type openPart struct {
 	part
 	io.WriteCloser
+	began  time.Time
 	cancel context.CancelFunc
 	closed chan error // what Close said
 }
@@ -130,10 +138,8 @@ func (u *upload) Write(p []byte) (int, error) {
 	if u.err == nil && u.offset+int64(len(p)) > u.row.Size {
 		u.err = iris.Errorf(iris.CodeMediaTooLarge, "more bytes came than the %d announced", u.row.Size)
 	}
-	for n := 0; n < len(p) && u.err == nil; {
-		k, err := u.writePart(p[n:])
-		n += k
-		u.err = err
+	if u.err == nil && len(p) > 0 {
+		u.err = u.writePart(p)
 	}
 	if u.err != nil {
 		return 0, u.err
@@ -141,26 +147,24 @@ func (u *upload) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// writePart writes what fits into the part that is open, and opens and closes it
-// as needed.
-func (u *upload) writePart(p []byte) (int, error) {
+// writePart writes to the part that is open, and opens and closes it as needed.
+func (u *upload) writePart(p []byte) error {
 	if u.open == nil {
 		if err := u.openPart(); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	p = p[:min(int64(len(p)), PartSize-u.open.size)]
 	if _, err := u.open.Write(p); err != nil {
-		return 0, err
+		return err
 	}
 	u.sum.Write(p)
 	u.head = append(u.head, p[:min(content.HeadSize-len(u.head), len(p))]...)
 	u.open.size += int64(len(p))
 	u.offset += int64(len(p))
-	if u.open.size == PartSize {
-		return len(p), u.closePart()
+	if u.open.size >= PartSize && u.lib.Now().Sub(u.open.began) >= PartTime {
+		return u.closePart()
 	}
-	return len(p), nil
+	return nil
 }
 
 func (u *upload) openPart() error {
@@ -170,9 +174,9 @@ func (u *upload) openPart() error {
 	}
 	ctx, cancel := context.WithCancel(u.ctx)
 	name := u.row.part(u.g, u.offset)
-	w := u.lib.Bucket.Create(ctx, name, stateOf(u.newest, state))
+	w := u.lib.Bucket.Create(ctx, name, stateOf(u.newest, state), u.row.resumable())
 	u.newest = path.Base(name)
-	u.open = &openPart{part{name: name}, w, cancel, make(chan error, 1)}
+	u.open = &openPart{part{name: name}, w, u.lib.Now(), cancel, make(chan error, 1)}
 	return nil
 }
 
@@ -190,6 +194,9 @@ func behind(o Object) string {
 	}
 	return name
 }
+
+// isFirst reports whether an object is the first part of an upload.
+func isFirst(o Object) bool { return behind(o) == "" }
 
 // hashBefore returns the state of the hash at the beginning of a part.
 func hashBefore(o Object) []byte {
@@ -249,9 +256,8 @@ func (u *upload) Finish(ctx context.Context, sha256 string) (iris.Media, error) 
 	return u.row.Media, nil
 }
 
-// complete checks what has come and makes a medium of it. Who composes is
-// alone: the object is named by the attempt. Who is still the one that writes
-// the row decides in the end.
+// complete checks what has come and makes a medium of it. Who is still the one that
+// writes the row decides in the end.
 func (u *upload) complete(ctx context.Context, sum string) error {
 	row := u.row
 	row.SHA256 = hex.EncodeToString(u.sum.Sum(nil))
@@ -261,7 +267,7 @@ func (u *upload) complete(ctx context.Context, sum string) error {
 	case !strings.EqualFold(sum, row.SHA256):
 		return iris.Errorf(iris.CodeUnsupported, "sha256 of what came is %s, not %q", row.SHA256, sum)
 	}
-	if u.offset == 0 { // nothing can be composed of nothing
+	if u.offset == 0 { // nothing is an object as well
 		if err := u.openPart(); err != nil {
 			return err
 		}
@@ -274,38 +280,69 @@ func (u *upload) complete(ctx context.Context, sum string) error {
 	if err := u.settle(0); err != nil {
 		return err
 	}
-	var names []string
-	for _, p := range u.parts {
-		names = append(names, p.name)
-	}
-	if err := u.lib.Bucket.Compose(ctx, row.object(u.g), names, row.Expires); err != nil {
+	row, err := u.assemble(ctx, row)
+	if err != nil {
 		return err
 	}
 	row.Kind, row.MIME = content.Describe(row.Media, u.head)
 	row.Ready = true
 	version, err := u.lib.Rows.ReplaceMediaRow(ctx, u.g, row)
-	if iris.ErrorCode(err) == iris.CodeConflict { // somebody else goes on with it
-		return errors.Join(err, u.lib.Bucket.Delete(ctx, row.object(u.g)))
+	if iris.ErrorCode(err) == iris.CodeConflict {
+		return errors.Join(err, u.withdraw(ctx, row))
 	}
 	if err != nil {
 		return err // the row may be ready or not: resume finds out
 	}
 	u.row, u.row.Version = row, version
-	u.clean(ctx, names)
+	u.clean(ctx)
 	return nil
 }
 
+// assemble makes one object of the parts, and returns the row that names it. A part
+// that has all the bytes, and lies where it may stay, is that object. One
+// that is composed has a name of its own: somebody else may be composing the same.
+func (u *upload) assemble(ctx context.Context, row Row) (Row, error) {
+	attempt, inPlace := strings.CutPrefix(u.parts[0].name, row.objects(u.g))
+	if inPlace && len(u.parts) == 1 {
+		row.Attempt = attempt
+		return row, u.lib.Bucket.Keep(ctx, row.object(u.g), row.kept())
+	}
+	row.Attempt = rand.Text()
+	var names []string
+	for _, p := range u.parts {
+		names = append(names, p.name)
+	}
+	return row, u.lib.Bucket.Compose(ctx, row.object(u.g), names, row.Expires)
+}
+
+// withdraw removes the object, because somebody else has taken the upload over. If it is
+// a part, who goes on with the upload may need it: then it is his, and goes with his end.
+func (u *upload) withdraw(ctx context.Context, row Row) error {
+	if u.parts[0].name == row.object(u.g) {
+		now, found, err := u.lib.Rows.MediaRow(ctx, u.g, row.ID)
+		goesOn := found && !now.Ready && now.Key == row.Key && now.Created.Equal(row.Created)
+		isMedium := found && now.Ready && now.Attempt == row.Attempt
+		if err != nil || goesOn || isMedium {
+			return err
+		}
+	}
+	return u.lib.Bucket.Delete(ctx, row.object(u.g))
+}
+
 // clean removes the parts, and what earlier attempts have left. What it cannot
-// remove, and what one of them writes even now, the lifecycle rule will.
-func (u *upload) clean(ctx context.Context, names []string) {
+// remove, and what one of them writes even now, the lifecycle rules will.
+func (u *upload) clean(ctx context.Context) {
+	whole := u.row.object(u.g)
 	if u.resumed {
 		_ = u.lib.removeBelow(ctx, u.row.parts(u.g))
-		_ = u.lib.removeBelow(ctx, u.row.objects(u.g), u.row.object(u.g))
+		_ = u.lib.removeBelow(ctx, u.row.objects(u.g), whole)
 		return
 	}
 	var all sync.WaitGroup
-	for _, name := range names {
-		all.Go(func() { _ = u.lib.Bucket.Delete(ctx, name) })
+	for _, p := range u.parts {
+		if p.name != whole {
+			all.Go(func() { _ = u.lib.Bucket.Delete(ctx, p.name) })
+		}
 	}
 	all.Wait()
 }
