@@ -1,13 +1,16 @@
 package main
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"iris-gateway/cmd/iris/internal/admin"
 	"iris-gateway/cmd/iris/internal/terminal"
+	"iris-gateway/handlers/wire"
 )
 
 func newGateway(std streams) *cobra.Command {
@@ -29,6 +32,9 @@ func newGatewayCreate(std streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := nameIsFree(cmd.Context(), c, names[0]); err != nil {
+				return err
+			}
 			g, err := c.CreateGateway(cmd.Context(), names[0])
 			if err != nil {
 				return err
@@ -46,6 +52,23 @@ func newGatewayCreate(std streams) *cobra.Command {
 	}
 	op.addFlags(cmd)
 	return cmd
+}
+
+// nameIsFree refuses a second gateway of one name: whoever makes it has mostly
+// forgotten the first, or lost its token. The gateway itself would take it, it
+// knows them by their ids.
+func nameIsFree(ctx context.Context, c *admin.Client, name string) error {
+	list, err := c.Gateways(ctx)
+	if err != nil {
+		return err
+	}
+	for _, g := range list {
+		if !g.Deleting && g.Name == strings.TrimSpace(wire.CleanName(name)) {
+			return fmt.Errorf("there is a gateway %q already (%s): `iris gateway host-token --gateway %[2]s` makes a new host token for it; give another one another name",
+				clean(g.Name), clean(g.GatewayID))
+		}
+	}
+	return nil
 }
 
 func newGatewayList(std streams) *cobra.Command {

@@ -126,6 +126,12 @@ func TestOperator(t *testing.T) {
 	if code, out, _ = irisCLI(t, "", "gateway", "create", "third"); code != exitDone || !strings.Contains(out, "iris host install --url http://"+g.Addr+" ") {
 		t.Errorf("create: exit %d, %q", code, out)
 	}
+	for name, id := range map[string]string{"test": g.ID, " test ": g.ID, "second \x1b[31mhome": made.GatewayID} {
+		code, out, errs := irisCLI(t, "", "gateway", "create", name)
+		if code != exitFailed || out != "" || !strings.Contains(errs, "already ("+id+"): `iris gateway host-token --gateway "+id+"`") {
+			t.Errorf("create %q again: exit %d, %q %q", name, code, out, errs)
+		}
+	}
 	code, out, _ = irisCLI(t, "", "gateway", "list")
 	if code != exitDone || !strings.Contains(out, "NAME") || !strings.Contains(out, g.ID) || !strings.Contains(out, made.GatewayID) ||
 		!strings.Contains(out, "never seen") || strings.Contains(out, "\x1b") {
