@@ -33,7 +33,7 @@ func (f *chatFlags) addFlags(cmd *cobra.Command) {
 func (f *chatFlags) options(std streams, d device.Config) chat.Options {
 	return chat.Options{
 		Device: d, In: std.in, Interactive: terminal.Is(std.in),
-		Out: std.out, Live: terminal.Is(std.out), Style: terminal.StyleFor(std.out), Notes: std.err,
+		Out: std.out, Live: terminal.Moves(std.out), Style: terminal.StyleFor(std.out), Notes: std.err,
 		Width: func() int { return terminal.Width(std.out) },
 		JSON:  f.json, Reasoning: f.reasoning, History: f.history, Wait: f.wait,
 	}

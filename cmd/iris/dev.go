@@ -172,12 +172,12 @@ func (d *devRun) run() error {
 	if err := d.startHost(); err != nil {
 		return err
 	}
-	if err := d.invite(local); err != nil {
-		return err
-	}
 	opts := d.flags.chat.options(d.std, device)
 	if opts.Interactive {
 		d.say("/help shows what the agent can do, /quit to leave")
+	}
+	if err := d.invite(local); err != nil {
+		return err
 	}
 	opts.History = 0 // there is none
 	return chatError(chat.Run(d.ctx, opts))
@@ -271,13 +271,10 @@ func (d *devRun) invite(local *admin.Client) error {
 		}
 		return nil
 	}
-	code, err := d.style.QR(p.URL)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(d.std.err, "\n%s\n%s\n", code, p.URL)
+	fmt.Fprintf(d.std.err, "\n%s\n", p.URL)
 	d.say("For one phone in your network, until " + until + ". The connection is not encrypted.")
-	return nil
+	const below = 2 // that it is connected, and the prompt
+	return showCode(d.std.err, p.URL, below)
 }
 
 // lanAddr is the address of this machine that others in the network can use.

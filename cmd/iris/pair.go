@@ -59,22 +59,13 @@ func pair(ctx context.Context, std streams, c *admin.Client, p pairing) error {
 	if err != nil {
 		return err
 	}
-	expires := time.UnixMilli(made.ExpiresAt)
 	if p.json {
-		if err := writeJSON(std.out, made); err != nil {
-			return err
-		}
+		err = writeJSON(std.out, made)
 	} else {
-		if err := showPairing(std, made.URL); err != nil {
-			return err
-		}
-		fmt.Fprintf(std.out, "For one device of %s, until %s.\n", clean(p.gateway.Name), expires.Format("15:04:05"))
+		err = showPairing(std, p, made)
 	}
-	if !p.wait {
-		return nil
-	}
-	if !p.json {
-		fmt.Fprintln(std.err, terminal.StyleFor(std.err).Dim("Waiting for the device … Ctrl-C stops waiting; the code stays valid."))
+	if err != nil || !p.wait {
+		return err
 	}
 	device, err := awaitDevice(ctx, c, p, made, before)
 	if err != nil {
@@ -87,15 +78,15 @@ func pair(ctx context.Context, std streams, c *admin.Client, p pairing) error {
 	return nil
 }
 
-// showPairing draws the code and writes the URL below it.
-func showPairing(std streams, url string) error {
-	style := terminal.StyleFor(std.out)
-	code, err := style.QR(url)
-	if err != nil {
-		return fmt.Errorf("QR code: %w", err)
+// showPairing says what a pairing is, and draws its code.
+func showPairing(std streams, p pairing, made admin.Pairing) error {
+	until := time.UnixMilli(made.ExpiresAt).Format("15:04:05")
+	fmt.Fprintf(std.out, "%s\nFor one device of %s, until %s.\n", terminal.CleanLine(made.URL), clean(p.gateway.Name), until)
+	if p.wait {
+		fmt.Fprintln(std.err, terminal.StyleFor(std.err).Dim("Waiting for the device … Ctrl-C stops waiting; the code stays valid."))
 	}
-	fmt.Fprintf(std.out, "%s\n%s\n", code, terminal.CleanLine(url))
-	return nil
+	const below = 1 // of the cursor
+	return showCode(std.out, made.URL, below)
 }
 
 // awaitDevice waits until the pairing is used, and returns the device that did.

@@ -24,8 +24,8 @@ type Options struct {
 	In          io.Reader
 	Interactive bool // In is a terminal: with a prompt, and messages may be sent at any time
 	Out         io.Writer
-	Live        bool      // Out is a terminal
-	Notes       io.Writer // gets lines about the connection, unless Out is a terminal: then they stand there
+	Live        bool      // Out is a terminal that can take back what it shows
+	Notes       io.Writer // gets lines about the connection, unless Out is Live: then they stand there
 	Style       terminal.Style
 	Width       func() int // columns of Out, 0 when unknown; may be nil
 

@@ -17,7 +17,7 @@ type Progress struct {
 }
 
 // NewProgress returns a Progress that writes to out.
-func NewProgress(out io.Writer) *Progress { return &Progress{out: out, live: Is(out)} }
+func NewProgress(out io.Writer) *Progress { return &Progress{out: out, live: Moves(out)} }
 
 // Step says that done of all things of a kind are done.
 func (p *Progress) Step(kind string, done, all int) {

@@ -9,13 +9,20 @@ import (
 // quiet is the light margin that a scanner needs around the code.
 const quiet = 4
 
+// Code is a QR code as it is drawn.
+type Code struct {
+	Text    string
+	Columns int // that it takes
+	Rows    int // of it that must be seen: all but the margin above
+}
+
 // QR draws a code that holds text, two rows of it in each line. With colours
 // it is black on white whatever the terminal's own colours are; without, it is
 // right on a dark background, which most scanners take the other way round too.
-func (s Style) QR(text string) (string, error) {
+func (s Style) QR(text string) (Code, error) {
 	code, err := qr.Encode(text, qr.L)
 	if err != nil {
-		return "", err
+		return Code{}, err
 	}
 	ink := func(x, y int) bool { return code.Black(x, y) } // false outside
 	if !s.Colour {
@@ -33,5 +40,5 @@ func (s Style) QR(text string) (string, error) {
 		b.WriteString(s.wrap("30;107", line.String()))
 		b.WriteByte('\n')
 	}
-	return b.String(), nil
+	return Code{Text: b.String(), Columns: code.Size + 2*quiet, Rows: (code.Size + quiet + 1) / 2}, nil
 }

@@ -17,7 +17,7 @@ type Style struct{ Colour bool }
 // StyleFor returns the style for what is written to w: colours only on a
 // terminal, and never against NO_COLOR (https://no-color.org).
 func StyleFor(w io.Writer) Style {
-	return Style{Colour: Is(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	return Style{Colour: Moves(w) && os.Getenv("NO_COLOR") == ""}
 }
 
 // Is reports whether a reader or writer is a terminal.
@@ -26,17 +26,27 @@ func Is(v any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Width returns how many columns w has, 0 when it is no terminal.
-func Width(w any) int {
+// Moves reports whether w is a terminal that can go back to what it has
+// written: a dumb one cannot.
+func Moves(w any) bool { return Is(w) && os.Getenv("TERM") != "dumb" }
+
+// Size returns how many columns and rows w has, 0 when it is no terminal.
+func Size(w any) (columns, rows int) {
 	f, ok := w.(*os.File)
 	if !ok {
-		return 0
+		return 0, 0
 	}
-	width, _, err := term.GetSize(int(f.Fd()))
+	columns, rows, err := term.GetSize(int(f.Fd()))
 	if err != nil {
-		return 0
+		return 0, 0
 	}
-	return width
+	return columns, rows
+}
+
+// Width returns how many columns w has, 0 when it is no terminal.
+func Width(w any) int {
+	columns, _ := Size(w)
+	return columns
 }
 
 func (s Style) wrap(code, text string) string {

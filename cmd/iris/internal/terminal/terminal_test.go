@@ -1,6 +1,7 @@
 package terminal_test
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"unicode"
@@ -61,11 +62,46 @@ func TestQR(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(code, "\x1b") != colour {
-			t.Errorf("colour %v: %q", colour, code[:20])
+		if strings.Contains(code.Text, "\x1b") != colour {
+			t.Errorf("colour %v: %q", colour, code.Text[:20])
 		}
-		if n := strings.Count(code, "\n"); n < 15 || n > 40 {
-			t.Errorf("%d lines", n)
+		lines := strings.Split(strings.TrimSuffix(code.Text, "\n"), "\n")
+		ink := lines[len(lines)-code.Rows:]
+		if above := lines[:len(lines)-code.Rows]; len(above) != 2 || above[0] != above[1] || ink[0] == above[0] {
+			t.Errorf("colour %v: %d of %d lines must be seen, above are %q", colour, code.Rows, len(lines), above)
 		}
+		for _, line := range lines {
+			if n := utf8.RuneCountInString(terminal.Clean(line)); n != code.Columns {
+				t.Errorf("colour %v: a line of %d columns, want %d", colour, n, code.Columns)
+			}
+		}
+	}
+}
+
+// What is no terminal has no size, no colours, and nothing can be taken back
+// there; a dumb terminal is one, and still cannot.
+func TestMoves(t *testing.T) {
+	t.Setenv("TERM", "xterm")
+	t.Setenv("NO_COLOR", "")
+	var out strings.Builder
+	if columns, rows := terminal.Size(&out); terminal.Moves(&out) || terminal.StyleFor(&out).Colour || columns != 0 || rows != 0 {
+		t.Errorf("a buffer moves: %v, has %d columns and %d rows", terminal.Moves(&out), columns, rows)
+	}
+	tty, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("no pseudo-terminal: ", err)
+	}
+	defer tty.Close()
+	if !terminal.Moves(tty) || !terminal.StyleFor(tty).Colour {
+		t.Error("a terminal does not move")
+	}
+	t.Setenv("NO_COLOR", "1")
+	if !terminal.Moves(tty) || terminal.StyleFor(tty).Colour {
+		t.Error("a terminal without colours does not move, or has some")
+	}
+	t.Setenv("NO_COLOR", "")
+	t.Setenv("TERM", "dumb")
+	if terminal.Moves(tty) || terminal.StyleFor(tty).Colour || !terminal.Is(tty) {
+		t.Error("a dumb terminal moves, or is none")
 	}
 }
