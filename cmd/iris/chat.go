@@ -29,6 +29,17 @@ func (f *chatFlags) addFlags(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&f.wait, "wait", 10*time.Minute, "through a pipe: how long to wait for each answer, 0 for ever")
 }
 
+// check reports values that cannot be.
+func (f *chatFlags) check() error {
+	switch {
+	case f.wait < 0:
+		return fmt.Errorf("--wait %s: must be 0 or more", f.wait)
+	case f.history < 0 || f.history > wire.MaxHistory:
+		return fmt.Errorf("--history %d: must be from 0 to %d", f.history, wire.MaxHistory)
+	}
+	return nil
+}
+
 // options are those of a chat on the streams of a command.
 func (f *chatFlags) options(std streams, d device.Config) chat.Options {
 	return chat.Options{
@@ -63,6 +74,9 @@ everywhere; every other / command is the agent's.`,
 		Example: "  iris chat --pair 'iris://pair?url=…&token=…'\n  echo 'What is new?' | iris chat",
 		Args:    args(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := flags.check(); err != nil {
+				return &usageError{cmd.CommandPath(), err}
+			}
 			before, err := loadPaired()
 			if err != nil {
 				return err

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -86,9 +88,19 @@ func (f devFlags) check() error {
 		return errors.New("--hermes-home brings its own model settings: leave --model and --model-url out")
 	case f.port < 0 || f.port > 65535:
 		return fmt.Errorf("--port %d: must be from 0 to 65535", f.port)
+	case f.addr != "" && !isHost(f.addr):
+		return fmt.Errorf("--addr %q: must be an address or name of this machine, without port, such as 192.168.1.5", f.addr)
 	}
-	return nil
+	return f.chat.check()
 }
+
+// isHost reports whether something is an IP address or could be a host's name.
+func isHost(s string) bool {
+	_, err := netip.ParseAddr(s)
+	return err == nil || hostName.MatchString(s)
+}
+
+var hostName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]*$`)
 
 // dev starts everything, chats, and ends everything.
 func dev(ctx context.Context, std streams, f devFlags) (err error) {

@@ -46,8 +46,8 @@ func examine(cmd *cobra.Command, on *target, hostToken string) (cfg doctor.Confi
 	home := gatewayOf(own.URL)
 	address := strings.TrimSuffix(cmp.Or(on.address(), home), "/")
 	cfg = doctor.Config{
-		AdminToken: cmp.Or(on.token, os.Getenv("IRIS_ADMIN_TOKEN")),
-		HostToken:  cmp.Or(hostToken, os.Getenv("IRIS_TOKEN")),
+		AdminToken: on.adminToken(),
+		HostToken:  strings.TrimSpace(cmp.Or(hostToken, os.Getenv("IRIS_TOKEN"))),
 		Gateway:    on.gateway,
 	}
 	if address == "" {

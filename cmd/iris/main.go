@@ -103,7 +103,7 @@ gateway that runs somewhere: set IRIS_URL and IRIS_ADMIN_TOKEN for it.`,
 	root.SetErr(std.err)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return &usageError{cmd.CommandPath(), err}
+		return &usageError{cmd.CommandPath(), flagError(err)}
 	})
 	root.AddCommand(newDev(std), newGateway(std), newPair(std), newDevices(std), newRevoke(std), newPush(std), newExport(std), newHost(std), newChat(std), newDoctor(std))
 	group(root)
@@ -112,6 +112,17 @@ gateway that runs somewhere: set IRIS_URL and IRIS_ADMIN_TOKEN for it.`,
 		help.Args = helpTopic
 	}
 	return root
+}
+
+// flagError leaves out what Go's parsers say about a value: it is for those who
+// write Go.
+func flagError(err error) error {
+	var invalid interface{ GetValue() string }
+	cause := errors.Unwrap(err)
+	if cause == nil || !errors.As(err, &invalid) {
+		return err
+	}
+	return errors.New(strings.TrimSuffix(err.Error(), ": "+cause.Error()))
 }
 
 // helpTopic wants the name of a command: of anything else cobra would show the
@@ -140,6 +151,9 @@ func group(cmd *cobra.Command) {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 }
 
+// blank reports whether there is nothing to see.
+func blank(text string) bool { return strings.TrimSpace(text) == "" }
+
 // args wants exactly the named arguments.
 func args(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, got []string) error {
@@ -149,7 +163,7 @@ func args(names ...string) cobra.PositionalArgs {
 		case len(got) > len(names):
 			return &usageError{cmd.CommandPath(), fmt.Errorf("%q is too much", got[len(names)])}
 		}
-		if i := slices.Index(got, ""); i >= 0 {
+		if i := slices.IndexFunc(got, blank); i >= 0 {
 			return &usageError{cmd.CommandPath(), fmt.Errorf("%s is empty", names[i])}
 		}
 		return nil

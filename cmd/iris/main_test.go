@@ -60,6 +60,7 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"gateway", "create"}, "NAME is missing"},
 		{[]string{"gateway", "create", "a", "b"}, `"b" is too much`},
 		{[]string{"gateway", "create", ""}, "NAME is empty"},
+		{[]string{"gateway", "create", " "}, "NAME is empty"},
 		{[]string{"help", "gateway", "destroy"}, `there is no command "gateway destroy"`},
 		{[]string{"gateway", "list"}, "which gateway?"},
 		{[]string{"gateway", "list", "--url", "http://x"}, "set IRIS_ADMIN_TOKEN"},
@@ -67,6 +68,16 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"pair", "--speed", "9"}, "unknown flag: --speed"},
 		{[]string{"dev", "--model", "x"}, "go with --hermes"},
 		{[]string{"dev", "--port", "65536"}, "must be from 0 to 65535"},
+		{[]string{"dev", "--port", "-1"}, "must be from 0 to 65535"},
+		{[]string{"dev", "--port", "many"}, "invalid argument \"many\" for \"--port\" flag\n"},
+		{[]string{"dev", "--addr", "http://192.168.1.5"}, "without port"},
+		{[]string{"dev", "--addr", "192.168.1.5:80"}, "without port"},
+		{[]string{"dev", "--hermes-home", "x"}, "go with --hermes"},
+		{[]string{"dev", "--hermes", "x", "--hermes-home", "x", "--model", "x"}, "brings its own model"},
+		{[]string{"dev", "--wait", "-1s"}, "must be 0 or more"},
+		{[]string{"chat", "--wait", "-1s"}, "must be 0 or more"},
+		{[]string{"chat", "--history", "-1"}, "must be from 0 to 200"},
+		{[]string{"chat", "--history", "201"}, "must be from 0 to 200"},
 		{[]string{"chat"}, "not paired yet"},
 		{[]string{"chat", "--pair", "https://example.org"}, "that is no pairing"},
 		{[]string{"chat", "--pair", "iris://pair?url=wss%3A%2F%2Fx%2Fws"}, "in quotes"},
@@ -114,6 +125,7 @@ func TestOperator(t *testing.T) {
 	}
 	t.Setenv("IRIS_ADMIN_TOKEN", g.Token())
 
+	t.Setenv("IRIS_ADMIN_TOKEN", g.Token()+"\r\n") // read with the end of its line
 	code, out, errs := irisCLI(t, "", "devices")
 	if code != exitDone || !strings.Contains(out, "No device yet") {
 		t.Errorf("devices: exit %d, %q %q", code, out, errs)

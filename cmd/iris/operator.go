@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,9 +33,15 @@ func (o *operator) addFlags(cmd *cobra.Command) {
 // address is where the gateway is, as the flags or the environment say.
 func (o *operator) address() string { return cmp.Or(o.url, os.Getenv("IRIS_URL")) }
 
+// adminToken is what the flags or the environment say, without the end of the
+// line that it was perhaps read with.
+func (o *operator) adminToken() string {
+	return strings.TrimSpace(cmp.Or(o.token, os.Getenv("IRIS_ADMIN_TOKEN")))
+}
+
 // client returns a client with what the flags or the environment say.
 func (o *operator) client(cmd *cobra.Command) (*admin.Client, error) {
-	address, token := o.address(), cmp.Or(o.token, os.Getenv("IRIS_ADMIN_TOKEN"))
+	address, token := o.address(), o.adminToken()
 	if address == "" {
 		return nil, &usageError{cmd.CommandPath(), errors.New("which gateway? Give --url or set IRIS_URL")}
 	}
