@@ -109,6 +109,12 @@ func (in *instance) admin(method, path, body string, status int, out any) {
 		in.t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+adminToken)
+	in.answer(req, status, out)
+}
+
+// answer makes a call and decodes the answer into out.
+func (in *instance) answer(req *http.Request, status int, out any) {
+	in.t.Helper()
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		in.t.Fatal(err)
@@ -116,11 +122,11 @@ func (in *instance) admin(method, path, body string, status int, out any) {
 	defer res.Body.Close()
 	data, _ := io.ReadAll(res.Body)
 	if res.StatusCode != status {
-		in.t.Fatalf("%s %s: status %d %s, want %d", method, path, res.StatusCode, data, status)
+		in.t.Fatalf("%s %s: status %d %s, want %d", req.Method, req.URL.Path, res.StatusCode, data, status)
 	}
 	if out != nil {
 		if err := json.Unmarshal(data, out); err != nil {
-			in.t.Fatalf("%s %s: %v in %s", method, path, err, data)
+			in.t.Fatalf("%s %s: %v in %s", req.Method, req.URL.Path, err, data)
 		}
 	}
 }
