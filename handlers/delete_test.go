@@ -128,22 +128,23 @@ func TestDeleteMessages(t *testing.T) {
 
 // toldByHash fails unless the host is told of the deletion of these messages, each with the
 // hash of its text: without a row of its own the plugin finds them in hermes' store by it.
-func (w *world) toldByHash(texts map[string]string) {
+func (w *world) toldByHash(texts map[string]string) (told map[string]map[string]any) {
 	w.Helper()
 	order := w.host.until("delete", func(f frame) bool { return f["kind"] == "delete" })
-	told := map[string]any{}
+	told = map[string]map[string]any{}
 	for _, m := range order["body"].(map[string]any)["messages"].([]any) {
 		m := m.(map[string]any)
-		told[m["message_id"].(string)] = m["sha256"]
+		told[m["message_id"].(string)] = m
 	}
 	for id, text := range texts {
-		if want := fmt.Sprintf("%x", sha256.Sum256([]byte(text))); told[id] != want {
+		if want := fmt.Sprintf("%x", sha256.Sum256([]byte(text))); told[id]["sha256"] != want {
 			w.Errorf("the host knows %s by %v, want the hash of its text, %s", id, told[id], want)
 		}
 	}
 	if len(told) != len(texts) {
 		w.Errorf("the host is told of %v, want %v", told, texts)
 	}
+	return told
 }
 
 // dense fails if the log has a hole.
