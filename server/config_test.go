@@ -89,6 +89,9 @@ func TestSecretIsNeverShown(t *testing.T) {
 		server.NewLogger(&out, server.Config{Log: form}, slog.LevelInfo).Info("x", "token", cfg.AdminToken, "config", cfg)
 	}
 	shown := out.String()
+	if strings.Count(shown, "[redacted]") < strings.Count(shown, "\n") { // each way of showing it, each in a line
+		t.Errorf("something is shown as nothing:\n%s", shown)
+	}
 	if strings.Contains(shown, goodToken) || strings.Contains(shown, fmt.Sprintf("%x", goodToken)) {
 		t.Errorf("the token is shown:\n%s", shown)
 	}

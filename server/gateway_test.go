@@ -30,13 +30,19 @@ type gateway struct {
 // start starts a gateway, which ends with the test if it has not before.
 func start(t *testing.T, cfg server.Config) *gateway {
 	t.Helper()
+	return startTo(t, cfg, nil)
+}
+
+// startTo is start with a standard output.
+func startTo(t *testing.T, cfg server.Config, stdout io.Writer) *gateway {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	g := &gateway{T: t, stop: stop, ended: make(chan error, 1), log: &output{file: testenv.Log(t, testenv.Gateways, "server")}}
 	testenv.Confide(goodToken)
 	listening := make(chan string, 1)
 	go func() {
 		g.ended <- server.Run(ctx, cfg, server.Options{
-			Log: server.NewLogger(g.log, cfg, slog.LevelDebug), Listening: func(addr string) { listening <- addr },
+			Stdout: stdout, Log: server.NewLogger(g.log, cfg, slog.LevelDebug), Listening: func(addr string) { listening <- addr },
 		})
 	}()
 	t.Cleanup(stop)

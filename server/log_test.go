@@ -35,3 +35,35 @@ func TestLoggerUsesCloudLoggingNames(t *testing.T) {
 		}
 	}
 }
+
+// The level that is asked for is the least that is logged, under Cloud Logging's
+// names.
+func TestLogLevels(t *testing.T) {
+	t.Parallel()
+	for _, form := range []string{server.LogJSON, server.LogText} {
+		var out bytes.Buffer
+		log := server.NewLogger(&out, server.Config{Log: form}, slog.LevelWarn)
+		log.Info("too little")
+		log.Warn("enough")
+		if strings.Contains(out.String(), "too little") || !strings.Contains(out.String(), "enough") {
+			t.Errorf("%s: logged %s", form, out.String())
+		}
+	}
+	var out bytes.Buffer
+	log := server.NewLogger(&out, server.Config{Log: server.LogJSON}, slog.LevelDebug)
+	log.Debug("")
+	log.Info("")
+	log.Warn("")
+	log.Error("")
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		var fields struct{ Severity string }
+		if err := json.Unmarshal([]byte(line), &fields); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fields.Severity)
+	}
+	if want := []string{"DEBUG", "INFO", "WARNING", "ERROR"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("severities %v, want %v", got, want)
+	}
+}

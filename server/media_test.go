@@ -2,6 +2,7 @@ package server
 
 import (
 	"testing"
+	"time"
 
 	"iris-gateway/cloudstore/memstore"
 )
@@ -37,5 +38,19 @@ func TestMediaOff(t *testing.T) {
 	cfg.MediaMaxBytes.N = 1
 	if got := openMedia(cfg, memstore.New(), nil); got == nil {
 		t.Error("media are on, and kept nowhere")
+	}
+}
+
+// The memory store keeps what was set.
+func TestMemoryStore(t *testing.T) {
+	t.Parallel()
+	cfg := Config{Store: StoreMemory, Retention: Duration{D: time.Hour}, MediaMaxBytes: Number(1000), MediaQuota: Number(2000)}
+	st, err := openStore(t.Context(), cfg, newMetrics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	mem, ok := st.(*memstore.Store)
+	if !ok || mem.Limits != mediaLimits(cfg) || mem.Retention != time.Hour {
+		t.Errorf("opened %T with %+v", st, mem)
 	}
 }

@@ -121,10 +121,7 @@ func openStore(ctx context.Context, cfg Config, m *metrics) (store, error) {
 	}
 	// Detached: the clients keep this context, and the last commits happen
 	// after ctx has ended.
-	st, err := cloudstore.Open(context.WithoutCancel(ctx), cloudstore.Config{
-		Project: cfg.Project, Database: cfg.Database, MaxSockets: cfg.MaxSockets.N, Count: m.spent,
-		Bucket: cfg.Bucket, Media: mediaLimits(cfg), Retention: cfg.Retention.D,
-	})
+	st, err := cloudstore.Open(context.WithoutCancel(ctx), cloudConfig(cfg, m))
 	if err != nil {
 		return nil, err
 	}
@@ -134,6 +131,14 @@ func openStore(ctx context.Context, cfg Config, m *metrics) (store, error) {
 		return nil, errors.Join(fmt.Errorf("the store does not answer: %w", err), st.Close())
 	}
 	return st, nil
+}
+
+// cloudConfig is what the store in Google Cloud needs of the settings.
+func cloudConfig(cfg Config, m *metrics) cloudstore.Config {
+	return cloudstore.Config{
+		Project: cfg.Project, Database: cfg.Database, MaxSockets: cfg.MaxSockets.N, Count: m.spent,
+		Bucket: cfg.Bucket, Media: mediaLimits(cfg), Retention: cfg.Retention.D,
+	}
 }
 
 // serve answers on ln until ctx ends, then drains.

@@ -26,7 +26,7 @@ var settings = map[string]setting{
 	"IRIS_BUCKET":          {"", "", map[string]string{"gs://b": `IRIS_BUCKET="gs://b": must be the name of a bucket, without gs://`}},
 	"IRIS_MEDIA_MAX_BYTES": {"", `IRIS_MEDIA_MAX_BYTES=""`, map[string]string{"64M": `IRIS_MEDIA_MAX_BYTES="64M"`, "300000000": "IRIS_MEDIA_MAX_BYTES=300000000: must be from 0 to 268435456"}},
 	"IRIS_MEDIA_QUOTA":     {"", `IRIS_MEDIA_QUOTA=""`, map[string]string{"5G": `IRIS_MEDIA_QUOTA="5G"`, "-1": "IRIS_MEDIA_QUOTA=-1"}},
-	"IRIS_RETENTION":       {"", `IRIS_RETENTION="": must be a length of time`, map[string]string{"a year": `IRIS_RETENTION="a year": must be a length of time`, "-1h": "IRIS_RETENTION=-1h0m0s: must be at least 1h"}},
+	"IRIS_RETENTION":       {"", `IRIS_RETENTION="": must be a length of time`, map[string]string{"a year": `IRIS_RETENTION="a year": must be a length of time`, "-1h": "IRIS_RETENTION=-1h0m0s: must be at least 1h", "59m": "IRIS_RETENTION=59m0s: must be at least 1h"}},
 	"IRIS_ADMIN_TOKEN":     {"IRIS_ADMIN_TOKEN: is required", "IRIS_ADMIN_TOKEN: is required", map[string]string{hunter: "IRIS_ADMIN_TOKEN: has 15 characters", goodToken + "\n": "IRIS_ADMIN_TOKEN: begins or ends with white space"}},
 	"IRIS_PUBLIC_URL":      {"", "", urls("IRIS_PUBLIC_URL")},
 	"IRIS_PUSH":            {"", `IRIS_PUSH="": must be fcm or off`, map[string]string{"apns": `IRIS_PUSH="apns": must be fcm or off`}},
@@ -37,11 +37,11 @@ var settings = map[string]setting{
 	"IRIS_RATE_LIMITS":     {"", `IRIS_RATE_LIMITS="": must be on or off`, map[string]string{"no": `IRIS_RATE_LIMITS="no": must be on or off`}},
 	"IRIS_MAX_SOCKETS":     {"", `IRIS_MAX_SOCKETS=""`, map[string]string{"0": "IRIS_MAX_SOCKETS=0: must be from 1", "1e3": `IRIS_MAX_SOCKETS="1e3"`}},
 	"IRIS_LOG":             {"", `IRIS_LOG="": must be json or text`, map[string]string{"xml": `IRIS_LOG="xml": must be json or text`}},
-	"IRIS_METRICS_ADDR":    {"", "", map[string]string{"9090": `IRIS_METRICS_ADDR="9090": must be host and port`, "localhost:http": "IRIS_METRICS_ADDR"}},
+	"IRIS_METRICS_ADDR":    {"", "", map[string]string{"9090": `IRIS_METRICS_ADDR="9090": must be host and port`, "localhost:http": "IRIS_METRICS_ADDR", "h:65536": "IRIS_METRICS_ADDR", "h:-1": "IRIS_METRICS_ADDR", "::1:9090": "IRIS_METRICS_ADDR"}},
 
 	"OTEL_EXPORTER_OTLP_ENDPOINT": {"", "", urls("OTEL_EXPORTER_OTLP_ENDPOINT")},
 	"OTEL_EXPORTER_OTLP_PROTOCOL": {"", "", map[string]string{"grpc": `OTEL_EXPORTER_OTLP_PROTOCOL="grpc": must be http/protobuf`}},
-	"OTEL_EXPORTER_OTLP_HEADERS":  {"", "", map[string]string{hunter: "OTEL_EXPORTER_OTLP_HEADERS: header 1 is not like name=value", "a=b,key=%zz" + hunter: "OTEL_EXPORTER_OTLP_HEADERS: header 2"}},
+	"OTEL_EXPORTER_OTLP_HEADERS":  {"", "", map[string]string{hunter: "OTEL_EXPORTER_OTLP_HEADERS: header 1 is not like name=value", "a=b,key=%zz" + hunter: "OTEL_EXPORTER_OTLP_HEADERS: header 2", "a b=" + hunter: "OTEL_EXPORTER_OTLP_HEADERS: header 1"}},
 
 	"K_SERVICE":               {"", "", nil}, // Cloud Run's own
 	"FIRESTORE_EMULATOR_HOST": {"", "", map[string]string{"8080": `FIRESTORE_EMULATOR_HOST="8080": must be host and port`}},
@@ -50,6 +50,7 @@ var settings = map[string]setting{
 func urls(name string) map[string]string {
 	return map[string]string{
 		"iris.example.org": name + `="iris.example.org": must be like https://`, "ftp://h": name + `="ftp://h"`,
+		"https://": name + `="https://": must be like`, "https://[h": name + `="https://[h": must be like`, "http:/h": name,
 		"https://u:" + hunter + "@h/": name + ": must not hold a user or password", "https://u:" + hunter + "@[h": name + ": must not hold",
 		"https://h/?key=" + hunter: name + ": must end with the path",
 	}
@@ -75,6 +76,24 @@ func TestEverySetting(t *testing.T) {
 		for value, want := range s.malformed {
 			env[name] = value
 			checkLoad(t, env, want)
+		}
+	}
+}
+
+// The most and the least that a setting takes.
+func TestSettingsAtTheirBounds(t *testing.T) {
+	for name, values := range map[string][]string{
+		"PORT": {"0", "65535"}, "IRIS_ADDR": {"localhost", "::1", "0.0.0.0"}, "IRIS_METRICS_ADDR": {"localhost:0", "[::1]:65535"},
+		"IRIS_MEDIA_MAX_BYTES": {"0", "268435456"}, "IRIS_MEDIA_QUOTA": {"0"}, "IRIS_RETENTION": {"1h", "0"},
+		"IRIS_LOG_ENTRIES": {"16", "1048576"}, "IRIS_MAX_SOCKETS": {"1", "1048576"}, "IRIS_PUBLIC_URL": {"http://h", "https://h:1/path/"},
+		"IRIS_PUSH_PREVIEW": {"true", "false"}, "IRIS_PROJECT": {"example.com:iris", "iris-1"}, "IRIS_BUCKET": {"abc", "a_b-c.d"},
+		"IRIS_DATABASE": {"(default)", "iris-2"}, "OTEL_EXPORTER_OTLP_HEADERS": {"a=b", "a=b, c=d%20e", "a="},
+		"IRIS_ADMIN_TOKEN": {goodToken[:32], "a token of several words, which is long"},
+	} {
+		for _, value := range values {
+			env := fine()
+			env[name] = value
+			checkLoad(t, env, "")
 		}
 	}
 }

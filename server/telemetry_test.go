@@ -36,6 +36,9 @@ func TestTelemetry(t *testing.T) {
 	fcm.Wait("secret-fcm", 1, patience)
 	g.end()
 
+	if text := g.log.String(); strings.Contains(text, "could not be sent") {
+		t.Errorf("all was sent, and the log says it was not:\n%s", text)
+	}
 	for _, name := range []string{"POST /admin/gateways", "POST /host/send", "device.open", "host.open", "log.commit", "push.send"} {
 		if len(otlp.named(name)) == 0 {
 			t.Errorf("no span %q", name)
