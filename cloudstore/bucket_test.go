@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -110,14 +111,47 @@ func TestBucketKnowsWhenMediaExpire(t *testing.T) {
 	}
 }
 
-// composes puts itself between the stores that are opened from now on and Cloud
-// Storage, and tells the custom time of each object that is composed:
-// fake-gcs-server forgets it.
+// Cloud Storage may refuse a second change of one object within a second, and the
+// medium's is right behind its bytes: it is asked again.
+func TestBucketThrottles(t *testing.T) {
+	var asked atomic.Int64
+	between(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Method != http.MethodPatch || asked.Add(1) > 1 {
+			return false
+		}
+		http.Error(w, `{"error":{"code":429,"message":"exceeded the rate limit for object mutation operations"}}`, http.StatusTooManyRequests)
+		return true
+	})
+	s, bucket := openMedia(t, 0)
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	g := iris.Gateway{ID: iris.NewID("g_")}
+	if err := s.CreateGateway(t.Context(), g, iris.Token{Hash: g.ID}); err != nil {
+		t.Fatal(err)
+	}
+	u, err := s.BeginUpload(t.Context(), g.ID, "key", iris.Media{}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.Finish(t.Context(), hashOf(nil)); err != nil {
+		t.Fatal(err)
+	}
+	if n := asked.Load(); n != 2 {
+		t.Errorf("asked %d times, want twice", n)
+	}
+	if left := testenv.Lasting(t, bucket); len(left) != 1 {
+		t.Errorf("objects that last: %v, want one", left)
+	}
+}
+
+// composes tells the custom time of each object that is composed: fake-gcs-server
+// forgets it.
 func composes(t *testing.T) <-chan time.Time {
-	storage := &url.URL{Scheme: "http", Host: os.Getenv(testenv.EnvStorage)}
 	told := make(chan time.Time, 1)
-	forward := httputil.NewSingleHostReverseProxy(storage)
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	between(t, func(_ http.ResponseWriter, r *http.Request) bool {
 		if strings.HasSuffix(r.URL.Path, "/compose") {
 			body, _ := io.ReadAll(r.Body)
 			r.Body = io.NopCloser(bytes.NewReader(body))
@@ -129,9 +163,20 @@ func composes(t *testing.T) <-chan time.Time {
 			}
 			told <- compose.Destination.CustomTime
 		}
-		forward.ServeHTTP(w, r)
+		return false
+	})
+	return told
+}
+
+// between puts itself between the stores that are opened from now on and Cloud
+// Storage, which gets what answer does not answer.
+func between(t *testing.T, answer func(http.ResponseWriter, *http.Request) bool) {
+	forward := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: os.Getenv(testenv.EnvStorage)})
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !answer(w, r) {
+			forward.ServeHTTP(w, r)
+		}
 	}))
 	t.Cleanup(proxy.Close)
 	t.Setenv(testenv.EnvStorage, proxy.Listener.Addr().String())
-	return told
 }
