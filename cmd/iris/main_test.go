@@ -62,6 +62,18 @@ func TestWrongUsage(t *testing.T) {
 		{[]string{"gateway", "create", ""}, "NAME is empty"},
 		{[]string{"gateway", "create", " "}, "NAME is empty"},
 		{[]string{"help", "gateway", "destroy"}, `there is no command "gateway destroy"`},
+		{[]string{"push", "tset"}, "did you mean test?"},
+		{[]string{"host", "remove"}, `there is no command "remove"`},
+		{[]string{"chat", "x"}, `"x" is too much`},
+		{[]string{"dev", "x"}, `"x" is too much`},
+		{[]string{"pair", "x"}, `"x" is too much`},
+		{[]string{"devices", "x"}, `"x" is too much`},
+		{[]string{"gateway", "host-token", "x"}, `"x" is too much`},
+		{[]string{"host", "install", "x"}, `"x" is too much`},
+		{[]string{"export"}, "FOLDER is missing"},
+		{[]string{"revoke"}, "DEVICE is missing"},
+		{[]string{"push", "test"}, "DEVICE is missing"},
+		{[]string{"gateway", "delete"}, "GATEWAY is missing"},
 		{[]string{"gateway", "list"}, "which gateway?"},
 		{[]string{"gateway", "list", "--url", "http://x"}, "set IRIS_ADMIN_TOKEN"},
 		{[]string{"gateway", "list", "--url", "ftp://x", "--admin-token", "t"}, "no gateway address"},
@@ -100,7 +112,7 @@ func TestVersion(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	isolate(t)
-	for _, args := range [][]string{{}, {"--help"}, {"gateway"}, {"dev", "--help"}, {"help", "gateway", "create"}} {
+	for _, args := range [][]string{{}, {"--help"}, {"gateway"}, {"push"}, {"host"}, {"dev", "--help"}, {"help", "gateway", "create"}} {
 		if code, out, errs := irisCLI(t, "", args...); code != exitDone || !strings.Contains(out, "Usage:") {
 			t.Errorf("iris %v: exit %d, wrote %q and %q", args, code, out, errs)
 		}
@@ -260,6 +272,9 @@ func TestDevOnATakenPort(t *testing.T) {
 	defer taken.Close()
 	_, port, _ := net.SplitHostPort(taken.Addr().String())
 	code, _, errs := irisCLI(t, "hello\n", "dev", "--port", port)
+	if !strings.Contains(errs, "What was logged is in ") {
+		t.Errorf("nothing leads to the log: %q", errs)
+	}
 	if code != exitFailed || strings.Count(errs, "address already in use") != 1 || strings.Contains(errs, "cannot reach") || strings.Contains(errs, "canceled") {
 		t.Errorf("exit %d, %q", code, errs)
 	}

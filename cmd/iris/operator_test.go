@@ -58,6 +58,12 @@ func TestRevoke(t *testing.T) {
 	g := gatewaytest.Start(t)
 	operate(t, g)
 	first, second, third := join(t, g, "d1", "phone"), join(t, g, "d2", "phone"), join(t, g, "d3", "d1")
+	if code, out, errs := irisCLI(t, "", "devices"); code != exitDone || !strings.HasPrefix(out, "NAME ") || strings.Count(out, " attached ") != 3 {
+		t.Errorf("devices: exit %d, %q, %q", code, out, errs)
+	}
+	if code, out, errs := irisCLI(t, "", "devices", "--json"); code != exitDone || strings.Count(out, `"device_id"`) != 3 {
+		t.Errorf("devices --json: exit %d, %q, %q", code, out, errs)
+	}
 	if code, _, errs := irisCLI(t, "", "revoke", "phone"); code != exitFailed || !strings.Contains(errs, `2 devices are called "phone": give the id`) {
 		t.Errorf("by a name of two: exit %d, %q", code, errs)
 	}
