@@ -2,7 +2,6 @@ package handlers_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -121,55 +120,4 @@ func TestLimitOfWhatIsNoMessage(t *testing.T) {
 			t.Errorf("%s: %v, want rate_limited", kind, f)
 		}
 	}
-}
-
-// The host repeats what it has not heard of: it is acknowledged anew and comes once, on
-// the same link and on the next.
-func TestRepeatedEvents(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, memstore.New())
-	for range 2 {
-		for range 2 {
-			w.host.event(1, "notice", "", `{"key":"k","text":"once"}`)
-			if f := w.host.next("acked"); f["seq"] != 1.0 {
-				t.Errorf("acked %v, want 1", f)
-			}
-		}
-		w.host.drop()
-		w.seq = 1
-		w.attachHost()
-	}
-	w.event("notice", "", `{"key":"k","text":"another"}`)
-	w.once("notification", 2)
-}
-
-// What of the host has the wrong form is acknowledged, so that it does not come for
-// ever, and people hear of it; a live event is dropped without a word. None of it
-// keeps its room.
-func TestMalformedEvents(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, memstore.New())
-	pad := strings.Repeat("x", 512<<10)
-	for range 10 { // 5 MiB of each
-		w.host.send(`{"type":"event","seq":0,"kind":"edit","chat_id":5,"pad":%q}`, pad)
-		w.host.send(`{"type":"event","seq":0,"kind":"edit","chat_id":%q,"body":{"message_id":5},"pad":%q}`, lane, pad)
-		w.host.send(`{"type":"received","cursor":"x","pad":%q}`, pad)
-		w.host.send(`{"type":"received","cursor":0,"pad":%q}`, pad)
-		w.host.send(`{"type":"no.such","pad":%q}`, pad)
-	}
-	for _, wrong := range []string{`"kind":"send","chat_id":5`, `"kind":"send","chat_id":"android:default","body":{"message_id":5}`} {
-		w.seq++
-		w.host.send(`{"type":"event","seq":%d,%s}`, w.seq, wrong)
-		w.host.acked(w.seq)
-		f := w.phone.next("notification")
-		if f["chat_id"] != lane || f.text("kind") != "generic" || f.text("title") == "" || f.text("body") == "" {
-			t.Errorf("notification = %v", f)
-		}
-	}
-	w.once("notification", 2)
-	for range 10 {
-		w.host.event(1, "notice", "", fmt.Sprintf(`{"key":"repeated","text":%q}`, pad))
-	}
-	w.event("notice", "", `{"key":"k","text":"goes on"}`)
-	w.phone.until("goes on", func(f frame) bool { return f.text("body") == "goes on" })
 }
