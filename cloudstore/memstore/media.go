@@ -208,12 +208,17 @@ func (b bucket) get(ctx context.Context, name string) (object, error) {
 
 // Keep implements media.Bucket.
 func (b bucket) Keep(ctx context.Context, name string, expires time.Time) error {
-	o, err := b.get(ctx, name)
-	if err != nil {
+	if err := alive(ctx); err != nil {
 		return err
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	o, found := b.objects[name]
+	if !found {
+		return rows.NoObject(name)
+	}
 	o.expires = expires
-	b.put(name, o)
+	b.objects[name] = o
 	return nil
 }
 
