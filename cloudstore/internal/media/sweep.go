@@ -79,14 +79,18 @@ func (l *Library) overdue(ctx context.Context, g string) ([]Row, error) {
 }
 
 // unsent returns the media that no message has, although there was time, and those
-// that somebody has begun to remove. Those that a message has are not looked at
-// again: they go with their messages.
+// that somebody has begun to remove, whoever has them. Those that a message has are
+// not looked at again: they go with their messages.
 func (l *Library) unsent(ctx context.Context, g string) (over []Row, err error) {
 	due, err := l.Rows.ReviewRows(ctx, g, l.Now())
 	if err != nil {
 		return nil, err
 	}
 	for _, row := range due {
+		if !row.Ready {
+			over = append(over, row)
+			continue
+		}
 		having, err := l.Rows.MediaMessages(ctx, g, row.ID, 1)
 		if err != nil {
 			return nil, err
