@@ -73,7 +73,7 @@ func (l *Library) create(ctx context.Context, g, key string, m iris.Media) (iris
 		m.ID = iris.NewID("md_")
 	}
 	m.Filename, m.SHA256, m.Created = content.Filename(m.Filename), "", rows.Time(l.Now())
-	row := Row{Media: m, Key: key, Attempt: rand.Text(), Expires: rows.Expires(m.Created, l.Retention), Review: m.Created.Add(unsentLifetime)}
+	row := Row{Media: m, Key: key, Attempt: rand.Text() + "." + rand.Text(), Expires: rows.Expires(m.Created, l.Retention), Review: m.Created.Add(unsentLifetime)}
 	version, err := l.Rows.CreateMediaRow(ctx, g, row)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (l *Library) fits(size, used int64) error {
 
 // resume goes on with an upload. From now on nobody else can finish it.
 func (l *Library) resume(ctx context.Context, g string, row Row) (_ iris.Upload, err error) {
-	row.Attempt = rand.Text()
+	row.Attempt = row.nextAttempt()
 	if row.Version, err = l.Rows.ReplaceMediaRow(ctx, g, row); err != nil {
 		return nil, err
 	}
@@ -129,15 +129,40 @@ func (l *Library) written(ctx context.Context, g string, row Row) (parts []Objec
 	if err != nil {
 		return nil, err
 	}
+	var composed []Object
 	for _, o := range below {
 		if isFirst(o) {
 			parts = append(parts, o)
-		} else if err := l.Bucket.Delete(ctx, o.Name); err != nil {
-			return nil, err
+		} else {
+			composed = append(composed, o)
 		}
+	}
+	if err := l.removeComposed(ctx, g, row, composed); err != nil {
+		return nil, err
 	}
 	behind, err := l.Bucket.List(ctx, row.parts(g))
 	return append(parts, behind...), err
+}
+
+// removeComposed removes what earlier attempts have composed. If meanwhile a later one
+// has taken the upload over, the medium may be among it.
+func (l *Library) removeComposed(ctx context.Context, g string, row Row, composed []Object) error {
+	if len(composed) == 0 {
+		return nil
+	}
+	now, found, err := l.Rows.MediaRow(ctx, g, row.ID)
+	if err != nil {
+		return err
+	}
+	if !found || now.Attempt != row.Attempt {
+		return rows.UploadTaken(row.ID)
+	}
+	for _, o := range composed {
+		if err := l.Bucket.Delete(ctx, o.Name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // chainOf returns the longest chain of parts from the beginning. Several attempts

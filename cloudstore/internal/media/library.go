@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"iris-gateway/cloudstore/internal/rows"
@@ -30,7 +31,7 @@ type Row struct {
 	iris.Media
 	Key     string    // of its upload
 	Ready   bool      // complete, and never changed again
-	Attempt string    // of the upload that writes it, a part of its objects' names; once ready, of its one object's
+	Attempt string    // of the upload that writes it, a part of its objects' names; once ready, of its one object's; see nextAttempt
 	Expires time.Time // when it goes by itself, zero for never
 	Review  time.Time // when to look whether any message has it, zero for never
 	Version any       // which state of the row this is; only [Rows] looks into it
@@ -216,7 +217,7 @@ const removing = time.Minute
 // under its id before all is gone; CodeConflict when somebody else was quicker. If it
 // dies, or the bucket fails, a later upload removes the rest.
 func (l *Library) remove(ctx context.Context, g string, row Row) (err error) {
-	row.Key, row.Ready, row.Attempt, row.Review = "", false, rand.Text(), l.Now().Add(removing)
+	row.Key, row.Ready, row.Attempt, row.Review = "", false, row.nextAttempt(), l.Now().Add(removing)
 	if row.Version, err = l.Rows.ReplaceMediaRow(ctx, g, row); err != nil {
 		return err
 	}
@@ -255,10 +256,27 @@ func (r Row) parts(g string) string { return uploadsOf(g) + safe(r.ID) + "/" }
 // object is where the bytes lie once they are complete, and the first part of an
 // attempt before. Of two that write one medium each has its own, so neither ever
 // changes what the other made.
-func (r Row) object(g string) string { return r.objects(g) + r.Attempt }
+func (r Row) object(g string) string { return r.allObjects(g) + r.Attempt }
 
-// objects is what the names of a medium's objects begin with, whoever wrote them.
-func (r Row) objects(g string) string { return mediaOf(g) + safe(r.ID) + "-" }
+// objects is what the names of an upload's objects begin with, whoever wrote them.
+func (r Row) objects(g string) string { return r.allObjects(g) + r.upload() }
+
+// allObjects is what the names of all objects begin with that media with this id ever have.
+func (r Row) allObjects(g string) string { return mediaOf(g) + safe(r.ID) + "-" }
+
+// nextAttempt names one more attempt of the same upload.
+func (r Row) nextAttempt() string { return r.upload() + rand.Text() }
+
+// upload is what the names of an upload's attempts begin with. A host may send a medium
+// again under an id that was removed: who comes late with the one before, or is slow to
+// remove it, touches nothing of the one that has the id now.
+func (r Row) upload() string {
+	name, _, found := strings.Cut(r.Attempt, ".")
+	if !found {
+		return "" // it began when uploads had no names
+	}
+	return name + "."
+}
 
 // part is the name of a part that begins at the offset.
 func (r Row) part(g string, offset int64) string {

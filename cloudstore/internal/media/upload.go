@@ -2,7 +2,6 @@ package media
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding"
 	"encoding/base64"
@@ -302,12 +301,12 @@ func (u *upload) complete(ctx context.Context, sum string) error {
 // that has all the bytes, and lies where it may stay, is that object. One
 // that is composed has a name of its own: somebody else may be composing the same.
 func (u *upload) assemble(ctx context.Context, row Row) (Row, error) {
-	attempt, inPlace := strings.CutPrefix(u.parts[0].name, row.objects(u.g))
+	attempt, inPlace := strings.CutPrefix(u.parts[0].name, row.allObjects(u.g))
 	if inPlace && len(u.parts) == 1 {
 		row.Attempt = attempt
 		return row, u.lib.Bucket.Keep(ctx, row.object(u.g), row.kept())
 	}
-	row.Attempt = rand.Text()
+	row.Attempt = row.nextAttempt()
 	var names []string
 	for _, p := range u.parts {
 		names = append(names, p.name)
@@ -317,14 +316,15 @@ func (u *upload) assemble(ctx context.Context, row Row) (Row, error) {
 
 // withdraw removes the object, because somebody else has taken the upload over. If it is
 // a part, who goes on with the upload may need it: then it is his, and goes with his end.
+// It stays if it is the medium: somebody else has finished with the same part, or this
+// one has, and did not hear so, and asked again.
 func (u *upload) withdraw(ctx context.Context, row Row) error {
-	if u.parts[0].name == row.object(u.g) {
-		now, found, err := u.lib.Rows.MediaRow(ctx, u.g, row.ID)
-		goesOn := found && !now.Ready && now.Key == row.Key && now.Created.Equal(row.Created)
-		isMedium := found && now.Ready && now.Attempt == row.Attempt
-		if err != nil || goesOn || isMedium {
-			return err
-		}
+	now, found, err := u.lib.Rows.MediaRow(ctx, u.g, row.ID)
+	isPart := u.parts[0].name == row.object(u.g)
+	goesOn := found && !now.Ready && now.Key == row.Key && now.upload() == row.upload()
+	isMedium := found && now.Ready && now.Attempt == row.Attempt
+	if err != nil || isPart && goesOn || isMedium {
+		return err
 	}
 	return u.lib.Bucket.Delete(ctx, row.object(u.g))
 }
