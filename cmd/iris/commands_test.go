@@ -3,12 +3,17 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"iris-gateway/cmd/iris/internal/admin"
+	"iris-gateway/cmd/iris/internal/device"
 	"iris-gateway/cmd/iris/internal/gatewaytest"
 	"iris-gateway/iris"
 )
@@ -185,5 +190,55 @@ func TestHostInstallKeeps(t *testing.T) {
 	code, out, errs = irisCLI(t, "", "host", "install", "--hermes-home", home, "--remove", "--yes")
 	if code != exitDone || !strings.Contains(out, "- IRIS_URL=http://192.168.1.5:8080") || !strings.Contains(out, "Iris is removed from "+home) {
 		t.Errorf("remove: exit %d, %q %q", code, out, errs)
+	}
+}
+
+// A gateway that is away for a while does not end the waiting.
+func TestPairOutlastsARestart(t *testing.T) {
+	g := gatewaytest.Start(t)
+	operate(t, g)
+	out, notes, ended := &lines{found: make(chan string, 1)}, &firstLine{come: make(chan string, 1)}, make(chan error, 1)
+	go func() {
+		ended <- pair(t.Context(), streams{out: out, err: notes}, g.Admin,
+			pairing{gateway: admin.Gateway{GatewayID: g.ID, Name: "test"}, name: "phone", wait: true, poll: time.Millisecond})
+	}()
+	socket, token, err := parsePairURL(<-out.found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-notes.come // that it waits
+	g.Stop()
+	if note := <-notes.come; !strings.HasPrefix(note, "Still waiting, but: cannot reach the gateway") {
+		t.Errorf("noted %q", note)
+	}
+	g.Restart()
+	phone := device.New(device.Config{URL: socket, Token: token, DeviceID: "d1", DeviceName: "my phone", Handle: func(device.Event) {}})
+	ctx, cancel := contextWithCancel(t)
+	gone := make(chan error, 1)
+	go func() { gone <- phone.Run(ctx) }()
+	if err := <-ended; err != nil || !strings.Contains(out.b.String(), "my phone is paired (d1).") {
+		t.Errorf("pair = %v, and wrote %q", err, out.b.String())
+	}
+	cancel()
+	<-gone
+}
+
+// What the gateway says for good ends the waiting at once.
+func TestPasses(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		err  error
+		want bool
+	}{
+		{errors.New("cannot reach the gateway"), true},
+		{&admin.Error{Status: http.StatusServiceUnavailable}, true},
+		{&admin.Error{Status: http.StatusInternalServerError}, true},
+		{&admin.Error{Status: http.StatusTooManyRequests}, true},
+		{&admin.Error{Status: http.StatusUnauthorized}, false},
+		{fmt.Errorf("devices: %w", &admin.Error{Status: http.StatusNotFound}), false},
+	} {
+		if got := passes(tt.err); got != tt.want {
+			t.Errorf("%#v passes: %v", tt.err, got)
+		}
 	}
 }

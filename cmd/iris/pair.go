@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -67,7 +68,7 @@ func pair(ctx context.Context, std streams, c *admin.Client, p pairing) error {
 	if err != nil || !p.wait {
 		return err
 	}
-	device, err := awaitDevice(ctx, c, p, made, before)
+	device, err := awaitDevice(ctx, std, c, p, made, before)
 	if err != nil {
 		return err
 	}
@@ -90,31 +91,51 @@ func showPairing(std streams, p pairing, made admin.Pairing) error {
 }
 
 // awaitDevice waits until the pairing is used, and returns the device that did.
-func awaitDevice(ctx context.Context, c *admin.Client, p pairing, made admin.Pairing, known []admin.Device) (admin.Device, error) {
+// A gateway that restarts or cannot be reached is no end of it: the code stays
+// valid meanwhile.
+func awaitDevice(ctx context.Context, std streams, c *admin.Client, p pairing, made admin.Pairing, known []admin.Device) (admin.Device, error) {
 	tick := time.NewTicker(p.poll)
 	defer tick.Stop()
-	for {
+	for told := false; ; {
 		select {
 		case <-ctx.Done():
 			return admin.Device{}, ctx.Err()
 		case <-tick.C:
 		}
-		// The devices first: whoever is there while the pairing is still open
-		// has come by another one.
-		list, err := c.Devices(ctx, p.gateway.GatewayID)
-		if err != nil {
+		list, unused, err := look(ctx, c, p.gateway.GatewayID, made)
+		switch {
+		case err != nil && (!passes(err) || ctx.Err() != nil || expired(made)):
 			return admin.Device{}, err
-		}
-		unused, err := c.Unused(ctx, p.gateway.GatewayID, made)
-		if err != nil {
-			return admin.Device{}, err
-		}
-		if !unused {
+		case err != nil && !told:
+			fmt.Fprintln(std.err, terminal.StyleFor(std.err).Dim("Still waiting, but: "+terminal.CleanLine(err.Error())))
+			told = true
+		case err != nil:
+		case !unused:
 			return newDevice(ctx, c, p, made, known)
+		default:
+			known, told = list, false
 		}
-		known = list
 	}
 }
+
+// look returns the devices, and whether the pairing is still open. The devices
+// first: whoever is there while it is open has come by another one.
+func look(ctx context.Context, c *admin.Client, gateway string, made admin.Pairing) (list []admin.Device, unused bool, err error) {
+	if list, err = c.Devices(ctx, gateway); err != nil {
+		return nil, false, err
+	}
+	unused, err = c.Unused(ctx, gateway, made)
+	return list, unused, err
+}
+
+// passes reports whether an error may be over at the next try: the gateway did
+// not answer, or not as one that has understood.
+func passes(err error) bool {
+	var answered *admin.Error
+	return !errors.As(err, &answered) || answered.Status >= 500 || answered.Status == http.StatusTooManyRequests
+}
+
+func expired(p admin.Pairing) bool { return time.Now().UnixMilli() >= p.ExpiresAt }
 
 // newDevice returns the device that is not known yet, now that the pairing is
 // gone.
@@ -129,7 +150,7 @@ func newDevice(ctx context.Context, c *admin.Client, p pairing, made admin.Pairi
 			return d, nil
 		}
 	}
-	if time.Now().UnixMilli() >= made.ExpiresAt {
+	if expired(made) {
 		return admin.Device{}, errors.New("nobody has used the pairing, and it has expired: run `iris pair` again")
 	}
 	return admin.Device{}, errors.New("the pairing was withdrawn, or its device was revoked at once: run `iris pair` again")
