@@ -5,8 +5,10 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"iris-gateway/cloudstore/memstore"
+	"iris-gateway/handlers/wire"
 	"iris-gateway/iris"
 )
 
@@ -114,4 +116,135 @@ func TestNoThreadOfItsOwn(t *testing.T) {
 			t.Errorf("%s began %v", payload, f)
 		}
 	}
+}
+
+// The same of what else people do in a thread: the host finds the lane, the message, the
+// question, and when it is too late.
+func TestHostIsToldAllOfARequest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, memstore.New())
+	first := w.ask("message.send", iris.Lane{}, `{"text":"begin","auto_thread":true}`)
+	thread := iris.Lane{ChatID: lane, ThreadID: first["thread_id"].(string)}
+	w.host.next("inbound")
+	told := func(kind string) map[string]any {
+		t.Helper()
+		in := w.host.next("inbound")
+		if in["kind"] != kind || in["chat_id"] != thread.ChatID || in["thread_id"] != thread.ThreadID {
+			t.Errorf("the host gets %v, want %s in %v", in, kind, thread)
+		}
+		return in["body"].(map[string]any)
+	}
+	soon := func(body map[string]any) {
+		t.Helper()
+		expires, _ := body["expires_at"].(float64)
+		if left := time.Until(time.UnixMilli(int64(expires))); left > 30*time.Second || left < 30*time.Second-patience {
+			t.Errorf("%v is good for %v, want 30 s", body, left)
+		}
+	}
+	w.tell(thread, "turn.start", "tn", `{"source":"user"}`)
+
+	w.phone.send(`{"type":"agent.stop","id":"stop","chat_id":%q,"thread_id":%q}`, thread.ChatID, thread.ThreadID)
+	soon(told("stop"))
+
+	w.phone.send(`{"type":"agent.steer","id":"steer","chat_id":%q,"thread_id":%q,"payload":{"text":"left"}}`, thread.ChatID, thread.ThreadID)
+	echo := w.phone.until("what was said", func(f frame) bool { return f.text("text") == "left" })
+	steer := told("steer")
+	soon(steer)
+	if steer["message_id"] != echo.text("message_id") || steer["text"] != "left" {
+		t.Errorf("the host is told %v, want %v", steer, echo)
+	}
+	page := w.ask("history", thread, `{}`).payload()["messages"].([]any)
+	if last := page[len(page)-1].(map[string]any); last["message_id"] != echo.text("message_id") || last["ts"] != echo.payload()["ts"] || last["text"] != "left" {
+		t.Errorf("history ends with %v, want %v", last, echo)
+	}
+
+	question := wire.Encode(thread, wire.PickerConfirm{PickerID: "p"})
+	w.append([]iris.Change{iris.PutPicker{Picker: iris.Picker{ID: "p", Lane: thread, Frame: question}}}, question)
+	w.phone.next("picker.confirm")
+	w.answered(w.ask("picker.select", iris.Lane{}, `{"picker_id":"p","value":"yes"}`), "picker.closed")
+	if body := told("answer"); body["prompt_id"] != "p" || body["value"] != "yes" {
+		t.Errorf("the host is told %v", body)
+	}
+
+	w.answered(w.ask("channel.rename", thread, `{"name":"Beds"}`), "channel.renamed")
+	if body := told("lane.rename"); body["name"] != "Beds" {
+		t.Errorf("the host is told %v", body)
+	}
+
+	w.answered(w.ask("message.delete", thread, messageIDs(echo.text("message_id"), "no row")), "message.deleted")
+	ids := map[any]bool{}
+	for _, m := range told("delete")["messages"].([]any) {
+		ids[m.(map[string]any)["message_id"]] = true
+	}
+	if len(ids) != 2 || !ids[echo.text("message_id")] || !ids["no row"] {
+		t.Errorf("the host is told to delete %v", ids)
+	}
+
+	w.answered(w.ask("channel.delete", thread, `{}`), "channel.deleted")
+	told("lane.delete")
+}
+
+// A thread says which channel it is of, and whether its name was made for it, whenever
+// it is named.
+func TestThreadsNameTheirChannel(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, memstore.New())
+	w.phone.send(`{"type":"message.send","payload":{"text":"water the garden","auto_thread":true}}`)
+	auto := w.phone.next("channel.created")
+	made := w.ask("channel.create", iris.Lane{ChatID: lane}, `{"name":"Mine","kind":"thread"}`)
+	renamed := w.ask("channel.rename", iris.Lane{ChatID: lane, ThreadID: made.text("thread_id")}, `{"name":"Ours"}`)
+	for _, f := range []frame{auto, made, renamed} {
+		if f.text("parent_chat_id") != lane || f.text("chat_id") != lane || f.text("thread_id") == "" {
+			t.Errorf("%v does not name its channel", f)
+		}
+	}
+	names := map[string]any{}
+	for _, c := range w.in.device(w.in.pair(w.g), "looks on").next("hello.ack").payload()["channels"].([]any) {
+		c := c.(map[string]any)
+		parent := any(lane)
+		if c["thread_id"] == nil {
+			parent = nil
+		}
+		if c["parent_chat_id"] != parent || c["is_default"] != (parent == nil) {
+			t.Errorf("the directory has %v", c)
+		}
+		names[c["name"].(string)] = c["auto"]
+	}
+	if want := map[string]any{"Default": nil, "water the garden": true, "Ours": nil}; !reflect.DeepEqual(names, want) {
+		t.Errorf("the directory has %v, want %v", names, want)
+	}
+}
+
+// Requests leave the room of a device as its messages do, refused or not.
+func TestRequestsLeaveRoom(t *testing.T) {
+	t.Parallel()
+	in := start(t, memstore.New())
+	_, _, phone, _ := attached(in, in)
+	pad := strings.Repeat("x", 60<<10)
+	for range 40 { // 2.4 MiB of each
+		if f := ask(phone, "agent.stop", iris.Lane{}, fmt.Sprintf(`{"pad":%q}`, pad)); !f.is("agent.idle") {
+			t.Fatal(f)
+		}
+		if f := ask(phone, "channel.rename", iris.Lane{ChatID: "nope"}, fmt.Sprintf(`{"name":"x","pad":%q}`, pad)); f.text("code") != "not_found" {
+			t.Fatal(f)
+		}
+	}
+}
+
+// The bytes of an upload whose start was refused are not taken for those of nothing: one
+// error says it all.
+func TestBytesBehindARefusedStart(t *testing.T) {
+	t.Parallel()
+	in := start(t, memstore.New())
+	_, _, phone, _ := attached(in, in)
+	phone.send(`{"type":"media.upload.start","id":{},"payload":{"media_ref":"mu","kind":"document","size":3,"filename":"f"}}`)
+	phone.next("error")
+	phone.bytes([]byte("abc"))
+	phone.send(`{"type":"ping","id":"then"}`)
+	phone.until("pong", func(f frame) bool {
+		if f.is("error") {
+			t.Errorf("a second error: %v", f)
+		}
+		return f["id"] == "then"
+	})
 }
