@@ -93,3 +93,40 @@ func TestFCMIsOn(t *testing.T) {
 		w.close()
 	}
 }
+
+// Which project devices are woken from: the one that is set. "" has Google Cloud
+// asked which it is.
+func TestFCMConfig(t *testing.T) {
+	t.Parallel()
+	for want, cfg := range map[cloudstore.FCMConfig]Config{
+		{Project: "p"}:                       {Project: "p"},
+		{}:                                   {},
+		{Project: "p", Endpoint: "http://h"}: {Project: "p", FCMEndpoint: "http://h"},
+		{Project: "demo-iris", Endpoint: "http://h2"}: {FCMEndpoint: "http://h2"},
+	} {
+		if got := fcmConfig(cfg); got != want {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
+}
+
+// What Firestore bills is counted, under the name that docs/operations.md tells.
+func TestOperationsAreCounted(t *testing.T) {
+	t.Parallel()
+	m := newMetrics()
+	m.spent("read", "history", 3)
+	m.spent("read", "history", 2)
+	families, err := m.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "iris_firestore_operations_total" {
+			if got := f.GetMetric()[0].GetCounter().GetValue(); got != 5 {
+				t.Errorf("counted %v, want 5", got)
+			}
+			return
+		}
+	}
+	t.Error("nothing is counted")
+}

@@ -203,6 +203,35 @@ func TestPushTest(t *testing.T) {
 	}
 }
 
+// A device is told how large a medium may be, or that there are none.
+func TestMediaAreTold(t *testing.T) {
+	t.Parallel()
+	for _, most := range []int{0, 1 << 20} {
+		cfg := memory()
+		cfg.MediaMaxBytes = server.Number(most)
+		g := start(t, cfg)
+		var made struct {
+			ID string `json:"gateway_id"`
+		}
+		g.post("/admin/gateways", goodToken, `{"name":"home"}`, &made)
+		var pairing struct{ Token string }
+		g.post("/admin/gateways/"+made.ID+"/devices", goodToken, `{"name":"phone"}`, &pairing)
+		var ack struct {
+			Payload struct {
+				Caps struct {
+					Media bool
+					Most  int `json:"media_max_bytes"`
+				} `json:"server_caps"`
+			}
+		}
+		frame := g.exchange("/ws", "", "hello.ack", `{"v":1,"type":"hello","payload":{"token":"`+pairing.Token+`","device_id":"d1"}}`)
+		if err := json.Unmarshal(frame, &ack); err != nil || ack.Payload.Caps.Media != (most > 0) || ack.Payload.Caps.Most != most {
+			t.Errorf("%d bytes at most: %+v, %v", most, ack, err)
+		}
+		g.end()
+	}
+}
+
 // Limits limit where they are on.
 func TestRateLimits(t *testing.T) {
 	t.Parallel()

@@ -96,8 +96,9 @@ func (g *gateway) post(path, token, body string, into any) {
 	}
 }
 
-// exchange opens a socket, sends frames, and reads until a frame of a type has come.
-func (g *gateway) exchange(path, token, until string, frames ...string) {
+// exchange opens a socket, sends frames, and reads until a frame of a type has
+// come, which it returns.
+func (g *gateway) exchange(path, token, until string, frames ...string) []byte {
 	g.Helper()
 	ws, _, err := websocket.Dial(g.Context(), "ws://"+g.addr+path, &websocket.DialOptions{
 		HTTPHeader: http.Header{"Authorization": {"Bearer " + token}},
@@ -120,7 +121,7 @@ func (g *gateway) exchange(path, token, until string, frames ...string) {
 		testenv.ConfideFrame(data)
 		var f struct{ Type string }
 		if json.Unmarshal(data, &f) == nil && f.Type == until {
-			return
+			return data
 		}
 	}
 }

@@ -54,10 +54,16 @@ func openPush(ctx context.Context, cfg Config, st push.Store, m *metrics, tracer
 }
 
 func openFCM(ctx context.Context, cfg Config) (*cloudstore.FCM, error) {
+	// Detached: pushes still go out after ctx has ended.
+	return cloudstore.OpenFCM(context.WithoutCancel(ctx), fcmConfig(cfg))
+}
+
+// fcmConfig is what FCM needs of the settings. With the memory store there is no
+// project, and an endpoint of a test looks at none.
+func fcmConfig(cfg Config) cloudstore.FCMConfig {
 	project := cfg.Project
 	if project == "" && cfg.FCMEndpoint != "" {
-		project = "demo-iris" // with the memory store there is none
+		project = "demo-iris"
 	}
-	// Detached: pushes still go out after ctx has ended.
-	return cloudstore.OpenFCM(context.WithoutCancel(ctx), cloudstore.FCMConfig{Project: project, Endpoint: cfg.FCMEndpoint})
+	return cloudstore.FCMConfig{Project: project, Endpoint: cfg.FCMEndpoint}
 }
