@@ -131,6 +131,9 @@ func newHistory(t *testing.T, seed uint64) *history {
 		f := &file{key: fmt.Sprint("key", i), id: id}
 		size := sizes[h.random.IntN(len(sizes))]
 		for v := range f.versions {
+			if h.random.IntN(6) == 0 {
+				size = sizes[h.random.IntN(len(sizes))]
+			}
 			f.versions[v] = make([]byte, size)
 			_, _ = rand.NewChaCha8([32]byte{byte(i), byte(v)}).Read(f.versions[v])
 		}
@@ -367,7 +370,7 @@ func (h *history) again(f *file) {
 		if err == nil {
 			return
 		}
-		if f.id != "" && iris.ErrorCode(err) == iris.CodeUnsupported && strings.Contains(err.Error(), "choose another name") {
+		if f.id != "" && h.another(f) {
 			return
 		}
 		h.skip(2 * time.Minute)
@@ -375,11 +378,17 @@ func (h *history) again(f *file) {
 	h.t.Errorf("%s cannot be sent: %v", f.key, err)
 }
 
+// another reports whether a host's id is that of a medium with another file.
+func (h *history) another(f *file) bool {
+	m, err := h.s.Media(h.t.Context(), gateway, f.id)
+	return err == nil && m.SHA256 != hashOf(f.versions[f.now])
+}
+
 // nothingLeft fails if objects last that no row names. A weakness is accepted: somebody
-// keeps or composes an object when another has the row already, and dies before he takes
-// it back; or the other, to whom he leaves it, dies when the row is ready, and then it
-// goes with the medium. Each needs a takeover and a death within two calls, and to
-// ask again who has the row would cost every upload a read.
+// keeps a part when another has the row already, and dies before he takes it back; or
+// the other, to whom he leaves it, dies when the row is ready, and then it goes with the
+// medium. Each needs a takeover and a death within two calls, and to ask again who has
+// the row would cost every upload a read.
 func (h *history) nothingLeft() {
 	named, died := map[string]bool{}, map[string]bool{}
 	var sum int64
@@ -426,7 +435,7 @@ func (h *history) replaced(old, row media.Row, mayGo bool) {
 }
 
 // lasts notes until when an object is kept.
-func (h *history) lasts(name string, expires time.Time) {
+func (h *history) lasts(name string, expires time.Time, composed bool) {
 	if was, found := h.expires[name]; found && !expires.IsZero() && expires.Before(was) {
 		h.t.Errorf("%s is to expire at %v, before %v: a bucket refuses that", name, expires, was)
 	}
@@ -435,6 +444,9 @@ func (h *history) lasts(name string, expires time.Time) {
 	h.note("%s keeps %s until %v, its own %v", h.name(h.acting), name, expires, own)
 	if !own || len(h.acting.content) == 0 { // an empty part is of no use for who goes on
 		h.strays[name] = h.acting
+		if composed && len(h.acting.content) < media.PartSize {
+			h.strays[name] = new(attempt) // who removes the parts finds it then, whoever died
+		}
 	}
 }
 

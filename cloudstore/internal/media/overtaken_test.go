@@ -120,6 +120,19 @@ func TestFinishedTwice(t *testing.T) {
 	}
 }
 
+// A file that has another size is another one: what came of the first is of no use.
+func TestResumedWithAnotherSize(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	inTwo(t, s, bytesOf(1_000_000))
+	b := bytesOf(400_001)[1:]
+	u := begin(t, s, len(b))
+	if u.Offset() != 0 {
+		t.Errorf("goes on at %d", u.Offset())
+	}
+	finish(t, s, u, b)
+}
+
 // ofHost begins an upload of a host, which names its media itself.
 func ofHost(t *testing.T, s *memstore.Store, size int, resume bool) iris.Upload {
 	t.Helper()
