@@ -140,7 +140,7 @@ func TestChatPairsAnew(t *testing.T) {
 	if firstName != "kitchen" || secondName != terminalName() || firstID == "" || firstID != secondID {
 		t.Errorf("devices %q %q, and of the second %q %q", firstID, firstName, secondID, secondName)
 	}
-	code, out, errs := irisCLI(t, "", "chat", "--json")
+	code, out, errs := irisCLI(t, "", "chat", "--json", "--history", "200", "--wait", "0")
 	for line := range strings.Lines(out) {
 		if !json.Valid([]byte(line)) {
 			t.Errorf("no JSON: %q", line)
@@ -161,8 +161,8 @@ func TestChatPairsAnew(t *testing.T) {
 // For a phone the way is shown that it can take, which is not encrypted.
 func TestDevForPhones(t *testing.T) {
 	isolate(t)
-	code, out, errs := irisCLI(t, "picture\n", "dev", "--pace", "0s", "--addr", "127.0.0.1")
-	if code != exitDone || !strings.Contains(errs, "iris://pair?url=ws%3A%2F%2F127.0.0.1%3A") || !strings.Contains(errs, "▀") || !strings.Contains(errs, "is not encrypted") {
+	code, out, errs := irisCLI(t, "picture\n", "dev", "--pace", "0s", "--addr", "phones.example")
+	if code != exitDone || !strings.Contains(errs, "iris://pair?url=ws%3A%2F%2Fphones.example%3A") || !strings.Contains(errs, "▀") || !strings.Contains(errs, "is not encrypted") {
 		t.Errorf("exit %d, %q", code, errs)
 	}
 	if !strings.Contains(out, "rainbow.png") {
@@ -186,6 +186,9 @@ func TestHostInstallKeeps(t *testing.T) {
 	if code != exitDone || !strings.Contains(out, "as it was before: "+home) || !strings.Contains(out, "Iris is installed in "+home) ||
 		!strings.Contains(errs, "note: the way to 192.168.1.5 is not encrypted") {
 		t.Errorf("exit %d, %q %q", code, out, errs)
+	}
+	if strings.Contains(out, "Everything is in place") {
+		t.Errorf("nothing was changed, it says: %q", out)
 	}
 	code, out, errs = irisCLI(t, "", "host", "install", "--hermes-home", home, "--remove", "--yes")
 	if code != exitDone || !strings.Contains(out, "- IRIS_URL=http://192.168.1.5:8080") || !strings.Contains(out, "Iris is removed from "+home) {

@@ -94,6 +94,18 @@ func (f devFlags) check() error {
 	return f.chat.check()
 }
 
+// forPhones reports whether others in the network may join.
+func (f devFlags) forPhones() bool { return f.lan || f.addr != "" }
+
+// listenOn is which addresses of this machine the gateway listens on: only for
+// phones on one that others reach.
+func (f devFlags) listenOn() string {
+	if f.forPhones() {
+		return "0.0.0.0"
+	}
+	return "127.0.0.1"
+}
+
 // isHost reports whether something is an IP address or could be a host's name.
 func isHost(s string) bool {
 	_, err := netip.ParseAddr(s)
@@ -197,12 +209,8 @@ func (d *devRun) run() error {
 
 // startGateway starts the gateway and waits until it listens.
 func (d *devRun) startGateway(token string) error {
-	addr := "127.0.0.1"
-	if d.lan() {
-		addr = "0.0.0.0"
-	}
 	cfg := server.Config{
-		Port: server.Number(d.flags.port), Addr: addr, Store: server.StoreMemory, AdminToken: server.Secret(token),
+		Port: server.Number(d.flags.port), Addr: d.flags.listenOn(), Store: server.StoreMemory, AdminToken: server.Secret(token),
 		Push: server.Off, LogEntries: server.Number(2048), RateLimits: server.On, MaxSockets: server.Number(1000), Log: server.LogText,
 		MediaMaxBytes: server.Number(64 << 20), MediaQuota: server.Number(1 << 30),
 	}
@@ -223,8 +231,6 @@ func (d *devRun) startGateway(token string) error {
 		return d.ctx.Err() // the group knows why
 	}
 }
-
-func (d *devRun) lan() bool { return d.flags.lan || d.flags.addr != "" }
 
 // startHost starts the agent: the built-in one, or hermes.
 func (d *devRun) startHost() error {
@@ -264,7 +270,7 @@ func (d *devRun) startHost() error {
 // invite says how others can join.
 func (d *devRun) invite(local *admin.Client) error {
 	host := "127.0.0.1:" + d.port
-	if d.lan() {
+	if d.flags.forPhones() {
 		addr, err := d.lanAddr()
 		if err != nil {
 			return err
@@ -277,7 +283,7 @@ func (d *devRun) invite(local *admin.Client) error {
 		return err
 	}
 	until := time.UnixMilli(p.ExpiresAt).Format("15:04")
-	if !d.lan() {
+	if !d.flags.forPhones() {
 		if terminal.Is(d.std.err) {
 			d.say("A phone in your network: start with --lan. Another terminal, until " + until + ":\n  iris chat --pair '" + p.URL + "'")
 		}

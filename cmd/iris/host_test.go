@@ -45,7 +45,7 @@ func TestHostInstall(t *testing.T) {
 		Changed bool             `json:"changed"`
 		Changes []map[string]any `json:"changes"`
 	}
-	if err := json.Unmarshal([]byte(out), &did); code != exitDone || err != nil || !did.Changed || did.Home != home || len(did.Changes) < 10 {
+	if err := json.Unmarshal([]byte(out), &did); code != exitDone || err != nil || !did.Changed || did.Home != home || len(did.Changes) < 10 || strings.Contains(out, "null") {
 		t.Errorf("remove: exit %d, %q, %q", code, out, errs)
 	}
 	if code, out, _ = irisCLI(t, "", "host", "install", "--remove"); code != exitDone || !strings.Contains(out, "Nothing to undo") {
@@ -62,6 +62,7 @@ func TestHostInstallUsage(t *testing.T) {
 	}{
 		{[]string{"--json"}, "goes with --yes"},
 		{[]string{"--remove", "--url", "https://x"}, "do not go with --remove"},
+		{[]string{"--remove", "--token", "t"}, "do not go with --remove"},
 		{[]string{"--hermes-home", t.TempDir()}, "which gateway?"},
 		{[]string{"--hermes-home", t.TempDir(), "--url", "https://x"}, "which host token?"},
 	} {

@@ -169,7 +169,7 @@ func TestOperator(t *testing.T) {
 	}
 	code, out, errs = irisCLI(t, "", "pair", "--gateway", "test", "--json")
 	var p admin.Pairing
-	if err := json.Unmarshal([]byte(out), &p); code != exitDone || err != nil || !strings.HasPrefix(p.URL, "iris://pair?url=ws%3A%2F%2F") {
+	if err := json.Unmarshal([]byte(out), &p); code != exitDone || err != nil || !strings.HasPrefix(p.URL, "iris://pair?url=ws%3A%2F%2F") || !strings.Contains(out, p.URL) {
 		t.Errorf("pair: exit %d, %q %q", code, out, errs)
 	}
 }
@@ -257,8 +257,25 @@ func TestDev(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
+	if strings.Contains(errs, "iris://") || strings.Contains(errs, "▀") { // nobody reads it, and no phone may join
+		t.Errorf("it invites with %q", errs)
+	}
 	if left, err := filepath.Glob(filepath.Join(dir, "cache", "iris", "*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v (%v)", left, err)
+	}
+}
+
+// With --json the frames come as they are, one a line.
+func TestDevJSON(t *testing.T) {
+	isolate(t)
+	code, out, errs := irisCLI(t, "hello\n", "dev", "--pace", "0s", "--json")
+	if code != exitDone || !strings.Contains(out, `"type":"message"`) {
+		t.Errorf("exit %d, %q %q", code, out, errs)
+	}
+	for line := range strings.Lines(out) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("no JSON: %q", line)
+		}
 	}
 }
 

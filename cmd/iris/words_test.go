@@ -96,3 +96,27 @@ func TestChatError(t *testing.T) {
 		t.Errorf("without an error: %v", err)
 	}
 }
+
+// Nobody else reaches what was not started for phones.
+func TestListenOn(t *testing.T) {
+	t.Parallel()
+	for want, flags := range map[string][]devFlags{"127.0.0.1": {{}, {port: 80}}, "0.0.0.0": {{lan: true}, {addr: "192.168.1.5"}}} {
+		for _, f := range flags {
+			if got := f.listenOn(); got != want {
+				t.Errorf("%+v listens on %s, want %s", f, got, want)
+			}
+		}
+	}
+}
+
+func TestIsHost(t *testing.T) {
+	t.Parallel()
+	for s, want := range map[string]bool{
+		"192.168.1.5": true, "fd00::1": true, "my-machine.local": true, "a": true,
+		"": false, "192.168.1.5:80": false, "http://h": false, "h/": false, "a b": false, "-h": false,
+	} {
+		if got := isHost(s); got != want {
+			t.Errorf("%q: %v", s, got)
+		}
+	}
+}
