@@ -174,7 +174,7 @@ func (b tornBucket) Keep(ctx context.Context, name string, expires time.Time) er
 	return b.call(func() error {
 		err := b.Bucket.Keep(context.WithoutCancel(ctx), name, expires)
 		if err == nil {
-			b.lasts(name, expires, false)
+			b.lasts(name, expires)
 		}
 		return err
 	})
@@ -184,7 +184,7 @@ func (b tornBucket) Compose(ctx context.Context, name string, parts []string, ex
 	return b.call(func() error {
 		err := b.Bucket.Compose(context.WithoutCancel(ctx), name, parts, expires)
 		if err == nil {
-			b.lasts(name, expires, true)
+			b.lasts(name, expires)
 		}
 		return err
 	})

@@ -385,8 +385,8 @@ func (h *history) another(f *file) bool {
 }
 
 // nothingLeft fails if objects last that no row names. A weakness is accepted: somebody
-// keeps a part when another has the row already, and dies before he takes it back; or
-// the other, to whom he leaves it, dies when the row is ready, and then it goes with the
+// keeps or composes an object when another has the row already, and dies before he takes it
+// back; or the other, to whom he leaves it, dies when the row is ready, and then it goes with the
 // medium. Each needs a takeover and a death within two calls, and to ask again who has
 // the row would cost every upload a read.
 func (h *history) nothingLeft() {
@@ -435,7 +435,7 @@ func (h *history) replaced(old, row media.Row, mayGo bool) {
 }
 
 // lasts notes until when an object is kept.
-func (h *history) lasts(name string, expires time.Time, composed bool) {
+func (h *history) lasts(name string, expires time.Time) {
 	if was, found := h.expires[name]; found && !expires.IsZero() && expires.Before(was) {
 		h.t.Errorf("%s is to expire at %v, before %v: a bucket refuses that", name, expires, was)
 	}
@@ -444,9 +444,6 @@ func (h *history) lasts(name string, expires time.Time, composed bool) {
 	h.note("%s keeps %s until %v, its own %v", h.name(h.acting), name, expires, own)
 	if !own || len(h.acting.content) == 0 { // an empty part is of no use for who goes on
 		h.strays[name] = h.acting
-		if composed && len(h.acting.content) < media.PartSize {
-			h.strays[name] = new(attempt) // who removes the parts finds it then, whoever died
-		}
 	}
 }
 

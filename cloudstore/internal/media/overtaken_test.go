@@ -133,6 +133,54 @@ func TestResumedWithAnotherSize(t *testing.T) {
 	finish(t, s, u, b)
 }
 
+// deleting is a bucket in front of whose next removal of a first part something happens.
+type deleting struct {
+	media.Bucket
+	then func()
+}
+
+func (d deleting) Delete(ctx context.Context, name string) error {
+	if strings.HasPrefix(name, "media/") {
+		d.then()
+	}
+	return d.Bucket.Delete(ctx, name)
+}
+
+// An upload is removed while all its parts are composed, and who composes dies then:
+// nothing lasts.
+func TestComposedWhileRemoved(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	b := bytesOf(600_000)
+	inTwo(t, s, b)
+	u := begin(t, s, len(b))
+	if err := send(u, b[u.Offset():]); err != nil {
+		t.Fatal(err)
+	}
+	if err := u.Suspend(); err != nil {
+		t.Fatal(err)
+	}
+	u = begin(t, s, len(b))
+	bucket, rows := s.Bucket, s.Rows
+	s.Bucket = deleting{bucket, func() {
+		s.Bucket, s.Rows = bucket, faulty{Rows: rows}
+		if _, err := u.Finish(t.Context(), hashOf(b)); err == nil {
+			t.Error("finished, but it is being removed")
+		}
+		s.Rows = rows
+	}}
+	again, err := s.BeginUpload(t.Context(), gateway, "key", iris.Media{Size: 1}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := s.Lasting(); len(left) != 0 {
+		t.Errorf("objects %v", left)
+	}
+	if err := again.Abort(); err != nil {
+		t.Error(err)
+	}
+}
+
 // ofHost begins an upload of a host, which names its media itself.
 func ofHost(t *testing.T, s *memstore.Store, size int, resume bool) iris.Upload {
 	t.Helper()
