@@ -124,7 +124,7 @@ func (s *Server) handleExportMessages(w http.ResponseWriter, r *http.Request) er
 	}
 	list, more := []exportMessage{}, true
 	for size := 0; more && size < exportBytes && len(list) < exportPage; {
-		page, err := s.cfg.Store.ExportMessages(r.Context(), gw.ID, after, exportRows)
+		page, err := s.cfg.Store.ExportMessages(r.Context(), gw.ID, after, min(exportRows, exportPage-len(list)))
 		if err != nil {
 			return err
 		}

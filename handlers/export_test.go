@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"strings"
 	"testing"
+	"time"
 
 	"iris-gateway/cloudstore/memstore"
 	"iris-gateway/iris"
@@ -89,5 +92,87 @@ func TestExportOfAnotherGateway(t *testing.T) {
 	w.in.admin("GET", "/admin/gateways/"+other+"/export/media", "", http.StatusOK, &page)
 	if len(page.Messages)+len(page.Media) != 0 {
 		t.Errorf("the other gateway has %v and %v", page.Messages, page.Media)
+	}
+}
+
+// However much was said, the pages of an export bring each message once, in its order,
+// and none is larger than a reader can hold.
+func TestExportByPages(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, memstore.New())
+	flat := iris.Lane{ChatID: lane}
+	thread := iris.Lane{ChatID: lane, ThreadID: w.ask("channel.create", flat, `{"name":"t","kind":"thread"}`).text("thread_id")}
+	long := strings.Repeat("x", 60<<10)
+	n := 0
+	add := func(messages int, l iris.Lane, text, reasoning string) {
+		var changes []iris.Change
+		for range messages {
+			changes = append(changes, iris.PutMessage{Message: iris.Message{
+				ID: fmt.Sprintf("m%04d", n), Lane: l, Role: iris.RoleAssistant, Text: text, Reasoning: reasoning, At: time.UnixMilli(int64(1000 + n)),
+			}})
+			n++
+		}
+		w.append(changes)
+	}
+	for range 9 { // texts and thoughts of 10 MiB
+		add(10, flat, long, long)
+	}
+	for range 3 {
+		add(300, thread, "short", "")
+	}
+	var sum struct {
+		GatewayID   string `json:"gateway_id"`
+		Name        string
+		DefaultChat string `json:"default_chat"`
+		Created     int64
+		Host        struct {
+			Version, Model string
+			Seen           int64
+		}
+		Messages int
+		Channels []struct {
+			ThreadID string `json:"thread_id"`
+			Kind     string
+		}
+		Devices []any
+	}
+	path := "/admin/gateways/" + w.g + "/export"
+	w.in.admin("GET", path, "", http.StatusOK, &sum)
+	if sum.GatewayID != w.g || sum.Name != "home" || sum.DefaultChat != lane || sum.Created == 0 || sum.Host.Version != "0.19.0" || sum.Host.Model != "m" || sum.Host.Seen == 0 ||
+		sum.Messages != n || len(sum.Devices) != 3 || len(sum.Channels) != 2 {
+		t.Errorf("summary %+v", sum)
+	}
+	for _, c := range sum.Channels {
+		if want := map[string]string{"": "default", thread.ThreadID: "thread"}[c.ThreadID]; c.Kind != want {
+			t.Errorf("channel %+v, want kind %s", c, want)
+		}
+	}
+	got := 0
+	for next, more := "", true; more; more = next != "" {
+		var page struct {
+			Messages []struct {
+				MessageID string `json:"message_id"`
+				ThreadID  string `json:"thread_id"`
+				Text      string
+				Reasoning string
+			}
+			Next string
+		}
+		w.in.admin("GET", path+"/messages?after="+url.QueryEscape(next), "", http.StatusOK, &page)
+		size := 0
+		for _, m := range page.Messages {
+			if want := fmt.Sprintf("m%04d", got); m.MessageID != want || (m.ThreadID != "") != (m.Text == "short") {
+				t.Fatalf("%s in %q where %s comes", m.MessageID, m.ThreadID, want)
+			}
+			size += len(m.Text) + len(m.Reasoning)
+			got++
+		}
+		if len(page.Messages) > 500 || size > 4<<20+2*len(long) {
+			t.Errorf("a page of %d messages, %d bytes of text", len(page.Messages), size)
+		}
+		next = page.Next
+	}
+	if got != n {
+		t.Errorf("%d messages were exported, there are %d", got, n)
 	}
 }
