@@ -28,10 +28,7 @@ func (d *deviceSession) handleMessageSend(ctx context.Context, req wire.Request)
 		At: messageTime(),
 	}
 	if m.Media, err = d.attached(ctx, p.MediaRefs); err != nil {
-		if p.ClientID == "" || iris.ErrorCode(err) != iris.CodeNotFound {
-			return err
-		}
-		d.sentBefore(ctx, req, m.ID, err) // perhaps its media were deleted since
+		d.sentBefore(ctx, req, m.ID, err) // perhaps it came before, and its media were deleted since
 		return nil
 	}
 	quoted, err := d.quote(ctx, p.ReplyTo)
