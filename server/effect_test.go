@@ -149,7 +149,7 @@ func TestPushPreview(t *testing.T) {
 		cfg := memory()
 		cfg.Push, cfg.FCMEndpoint, cfg.PushPreview = server.PushFCM, fcm.URL, preview
 		g := start(t, cfg)
-		device := "f-" + preview
+		device := "fcm-of-" + preview + "-previews"
 		g.talk(device)
 		calls := fcm.Wait(device, 1, patience)
 		if len(calls) == 0 {
@@ -157,7 +157,7 @@ func TestPushPreview(t *testing.T) {
 		}
 		told := false
 		for _, value := range calls[0].Data {
-			told = told || strings.Contains(value, "the answer")
+			told = told || strings.Contains(value, "forty-two")
 		}
 		if told != want {
 			t.Errorf("preview %q: the push tells of it: %v, want %v", preview, told, want)
@@ -167,7 +167,7 @@ func TestPushPreview(t *testing.T) {
 }
 
 // talk makes a gateway with a host and a device with an FCM token, which is away
-// when the agent says "the answer".
+// when the agent answers.
 func (g *gateway) talk(fcm string) (id string) {
 	g.Helper()
 	var made struct {
@@ -179,7 +179,7 @@ func (g *gateway) talk(fcm string) (id string) {
 	g.post("/admin/gateways/"+made.ID+"/devices", goodToken, `{"name":"phone"}`, &pairing)
 	g.exchange("/ws", "", "status", `{"v":1,"type":"hello","payload":{"token":"`+pairing.Token+`","device_id":"d1","fcm_token":"`+fcm+`"}}`)
 	awaitText(g.T, `"attached":false`, func() string { return g.get("http://"+g.addr+"/admin/gateways/"+made.ID+"/devices", nil) })
-	const said = `{"message_id":"m1","chat_id":"android:default","text":"the answer"}`
+	const said = `{"message_id":"m1","chat_id":"android:default","text":"forty-two, says the oracle"}`
 	testenv.ConfideFrame([]byte(said))
 	g.post("/host/send", made.Host, said, nil)
 	return made.ID
@@ -195,7 +195,7 @@ func TestPushTest(t *testing.T) {
 		cfg.Push, cfg.FCMEndpoint = push, fcm.URL
 		g := start(t, cfg)
 		var got struct{ Outcome, Detail string }
-		g.post("/admin/gateways/"+g.talk("f-"+push)+"/devices/d1/push-test", goodToken, "", &got)
+		g.post("/admin/gateways/"+g.talk("fcm-that-is-"+push)+"/devices/d1/push-test", goodToken, "", &got)
 		if got.Outcome+" "+got.Detail != want {
 			t.Errorf("push is %s: %+v, want %q", push, got, want)
 		}
@@ -274,8 +274,8 @@ func TestMetrics(t *testing.T) {
 	if err := json.Unmarshal(stdout.Bytes(), &line); err != nil {
 		t.Fatal(err)
 	}
-	g.talk("f")
-	fcm.Wait("f", 1, patience)
+	g.talk("fcm-of-metrics")
+	fcm.Wait("fcm-of-metrics", 1, patience)
 	for _, want := range []string{"\niris_log_entries_total", "\niris_pushes_total{outcome=\"sent\",service=\"fcm\"} 1\n", "\nprocess_open_fds "} {
 		awaitText(t, want, func() string { return g.get("http://"+line.Metrics+"/metrics", nil) })
 	}
