@@ -21,27 +21,7 @@ import (
 // get makes a request as operator and decodes the answer, unless into is nil.
 func (g *gateway) get(url string, into any) string {
 	g.Helper()
-	req, err := http.NewRequestWithContext(g.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		g.Fatal(err)
-	}
-	req.Header.Set("Authorization", "Bearer "+goodToken)
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Do(req)
-	if err != nil {
-		g.Fatal(err)
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil || resp.StatusCode != http.StatusOK {
-		g.Fatalf("GET %s: %s %s %v", url, resp.Status, data, err)
-	}
-	if into != nil {
-		if err := json.Unmarshal(data, into); err != nil {
-			g.Fatalf("GET %s: %v in %s", url, err, data)
-		}
-	}
-	return string(data)
+	return g.call(http.MethodGet, url, goodToken, "", into)
 }
 
 // An operator is told what a gateway stands on, as it was set.

@@ -73,7 +73,14 @@ func (g *gateway) end() time.Duration {
 // post makes a request with a token and decodes the answer, unless into is nil.
 func (g *gateway) post(path, token, body string, into any) {
 	g.Helper()
-	req, err := http.NewRequestWithContext(g.Context(), http.MethodPost, "http://"+g.addr+path, strings.NewReader(body))
+	testenv.ConfideFrame([]byte(g.call(http.MethodPost, "http://"+g.addr+path, token, body, into)))
+}
+
+// call makes a request with a token, decodes the answer, unless into is nil, and
+// returns it.
+func (g *gateway) call(method, url, token, body string, into any) string {
+	g.Helper()
+	req, err := http.NewRequestWithContext(g.Context(), method, url, strings.NewReader(body))
 	if err != nil {
 		g.Fatal(err)
 	}
@@ -86,14 +93,14 @@ func (g *gateway) post(path, token, body string, into any) {
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode/100 != 2 {
-		g.Fatalf("POST %s: %s %s %v", path, resp.Status, data, err)
+		g.Fatalf("%s %s: %s %s %v", method, url, resp.Status, data, err)
 	}
-	testenv.ConfideFrame(data)
 	if into != nil {
 		if err := json.Unmarshal(data, into); err != nil {
-			g.Fatalf("POST %s: %v in %s", path, err, data)
+			g.Fatalf("%s %s: %v in %s", method, url, err, data)
 		}
 	}
+	return string(data)
 }
 
 // exchange opens a socket, sends frames, and reads until a frame of a type has
