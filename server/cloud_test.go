@@ -16,6 +16,7 @@ import (
 	"iris-gateway/cloudstore"
 	"iris-gateway/cloudstore/memstore"
 	"iris-gateway/handlers"
+	"iris-gateway/testenv"
 )
 
 // What is set about Google Cloud reaches its store.
@@ -82,7 +83,7 @@ func TestFCMIsOn(t *testing.T) {
 		"memory":       {Config{Store: StoreMemory, Push: PushFCM}, false},
 		"off":          {Config{Store: StoreFirestore, Push: Off, Project: "demo-iris"}, false},
 	} {
-		w, err := openPush(context.Background(), tt.cfg, memstore.New(), newMetrics(), noop.Tracer{}, slog.New(slog.DiscardHandler))
+		w, err := openPush(context.Background(), tt.cfg, memstore.New(), newMetrics(), noop.Tracer{}, testenv.Logger(t, testenv.Gateways))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
